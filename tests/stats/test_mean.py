@@ -447,7 +447,8 @@ class TestEnoughCases:
         values = np.random.default_rng(3).uniform(-1, 1, 50)
         mean = Mean(values, bounds=(-1.0, 1.0), span=1.0)
         assert mean.method == "t"
-        assert smallest_detectable(mean) == pytest.approx(detectable(float(np.std(values, ddof=1)), 50), rel=1e-6)
+        smallest = detectable(float(np.std(values, ddof=1)), 50)
+        assert smallest < smallest_detectable(mean) < 1.03 * smallest  # the spread is known from 50 cases only
 
     def test_no_number_of_cases_shows_nothing(self):
         with pytest.raises(ValueError, match="difference of 0"):

@@ -109,7 +109,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     only_one: int  # cases that only one of the two has a score for
     effect_size: float | None  # d_z: the mean divided by the standard deviation of the differences
     superiority: float | None
-    detectable: Measured | None  # with a power of 80 %
+    detectable: Measured | None  # in 4 of 5 runs like this one
+    detectable_rough: bool = False  # few cases account for the spread: others may show more, and then it is larger
     lower_is_better: bool = False
     equivalence: Equivalence | None = None
     failures: Failures | None = None  # None where nothing failed, or no scale bounds a failed trial's score

@@ -42,7 +42,7 @@ from fairtrial.stats import (
     wilcoxon,
 )
 from fairtrial.stats.mean import ALPHA, Estimate, Mean, StudentMean
-from fairtrial.stats.planning import detectable, smallest_detectable
+from fairtrial.stats.planning import detectable, is_rough, smallest_detectable
 
 Floats = NDArray[np.float64]
 _RESAMPLES = (10_000, 3_000)  # for few and for many cases: with many, the interval hardly depends on chance
@@ -99,6 +99,7 @@ class PairComparer:
             effect_size=(plain.mean or 0.0) / spread if spread and plain.std_err else None,
             superiority=superiority(better) if any_cases else None,
             detectable=_detectable(estimate, level) if whole or (leading and verdict == "cannot tell") else None,
+            detectable_rough=is_rough(plain) and not evidence.anytime,
             lower_is_better=evidence.sign < 0,
             equivalence=self._equivalence(estimate, interval),
             failures=failures,

@@ -23,7 +23,15 @@ from fairtrial.stats import (
     variance_of_repeats,
 )
 from fairtrial.stats.distributions import normal_quantile
-from fairtrial.stats.planning import cases_for_interval_rule, chance_to_pass, smallest_detectable
+from fairtrial.stats.mean import Mean
+from fairtrial.stats.planning import (
+    cases_for_interval_rule,
+    cases_like,
+    chance_to_pass,
+    fewest_cases,
+    is_rough,
+    smallest_detectable,
+)
 from fairtrial.stats.units import Measured
 from fairtrial.store import opinions, totals
 
@@ -47,6 +55,7 @@ class PairPower(msgspec.Struct, frozen=True, kw_only=True):
     noise_sd: Measured | None  # of a single repeat's difference on a case; None if no case has two repeats
     repeats: float
     detectable: Measured | None  # None if no difference can be detected
+    rough: bool  # whether both are rough: few cases account for the spread, and others may show more than these
     cases_needed: list[tuple[float, list[tuple[int, int]]]]  # difference: (repeats, cases), …
     for_margin: list[ForMargin] = []
 
@@ -120,19 +129,9 @@ def _pair_power(
     repeats = len(parts) / sum(1 / part.repeats for part in parts)
     case_variance = max(0.0, spread**2 - sum((part.repeat or 0.0) / part.repeats for part in parts))
     options = REPEATS if noise is not None else (round(repeats),)
+    spreads = [(r, math.sqrt(case_variance + (noise or 0.0) / r)) for r in options]
     needed = [
-        (
-            delta,
-            [
-                (
-                    r,
-                    cases_to_see(
-                        math.sqrt(case_variance + (noise or 0.0) / r), delta, alpha=alpha, beta=beta, pilot=pilot
-                    ),
-                )
-                for r in options
-            ],
-        )
+        (delta, [(r, _cases_like(mean, sd, delta, alpha=alpha, beta=beta, pilot=pilot)) for r, sd in spreads])
         for delta in deltas
     ]
     return PairPower(
@@ -144,6 +143,7 @@ def _pair_power(
         noise_sd=None if noise is None else math.sqrt(noise),
         repeats=repeats,
         detectable=smallest_detectable(mean, alpha=alpha, beta=beta),
+        rough=is_rough(mean),
         cases_needed=needed,
         for_margin=[
             ForMargin(
@@ -162,6 +162,12 @@ def _pair_power(
 def _components(arm: ArmScores, rows: Ints) -> Components:
     scores = arm.values[SCORE]
     return variance_of_repeats(scores.counts[rows], scores.sums[rows], arm.spread.squares[rows])
+
+
+def _cases_like(mean: Mean, sd: float, delta: float, *, alpha: float, beta: float, pilot: int) -> int:
+    """Return how many cases like these are needed to detect a difference, with whichever interval applies."""
+    planned = max(fewest_cases(alpha), power(sd, delta, alpha=alpha, beta=beta, pilot=pilot))
+    return cases_like(mean, planned, sd, delta, alpha=alpha, beta=beta)
 
 
 def cases_to_see(sd: float, delta: float, *, alpha: float, beta: float, pilot: int) -> int:

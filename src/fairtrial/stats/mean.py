@@ -108,6 +108,21 @@ class Mean:
         largest = float(np.abs(self._y).max()) if self.units else 0.0
         return np.zeros_like(residuals) if negligible(float(np.abs(residuals).max(initial=0.0)), largest) else residuals
 
+    @property
+    def unit_values(self) -> Floats:
+        """Return the value of every unit."""
+        return self._y
+
+    @property
+    def unit_shares(self) -> Floats:
+        """Return every unit's share of the weight."""
+        return self._p
+
+    @property
+    def tied(self) -> float:
+        """Return the share of units whose value is 0."""
+        return float(self._p[self._y == 0].sum())
+
     @cached_property
     def effective(self) -> float:
         """Return the effective number of units: how many of equal weight these are worth (Kish)."""

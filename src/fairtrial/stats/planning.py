@@ -15,15 +15,18 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from fairtrial.stats.distributions import normal_cdf, normal_quantile, t_quantile
-from fairtrial.stats.mean import Mean, StudentMean
+from fairtrial.stats.distributions import normal_quantile, t_quantile
+from fairtrial.stats.foresight import TIED, Repeats
+from fairtrial.stats.mean import LEAST_SPREAD, MOST_SKEW, Mean, StudentMean
+from fairtrial.stats.normal import normal_shares as phi
 
 Floats = NDArray[np.float64]
 _NODES = 96
-_FAR, _POINTS = 9, 256  # the normal distribution is tabulated up to 9 standard deviations, with 256 points in each
 _MOST_CASES = 10_000_000
 _VALUES = 60  # distinct values; enough to represent the shape
 _ONE_IN_20 = 1.645  # in standard deviations
+_MANY_UNITS, _SURE_SPREAD = 50, 2  # from which a formula is as good as drawn repeats
+_MOST_DRAWN = 20_000
 _ALWAYS_T = 0.6  # with a standard deviation this large, a handful of cases has the spread that t needs
 
 
@@ -57,7 +60,12 @@ def cases_for_gate(
 def chance_to_see(n: float, delta: float, *, sd: float = 1.0, alpha: float = 0.05, pilot: int | None = None) -> float:
     """Return the probability that the interval of n differences excludes 0."""
     q = t_quantile(1 - alpha / 2, n - 1)
-    return _averaged(lambda error, root: _phi(delta / error - q * root) + _phi(-delta / error - q * root), n, sd, pilot)
+    return _averaged(
+        lambda error, root: phi(delta / error - q * root) + phi(-delta / error - q * root),
+        n,
+        sd,
+        pilot,
+    )
 
 
 def chance_within(
@@ -67,7 +75,7 @@ def chance_within(
     q = t_quantile(1 - alpha / 2, n - 1)
     return _averaged(
         lambda error, root: np.maximum(
-            0.0, _phi((margin - delta) / error - q * root) - _phi((-margin - delta) / error + q * root)
+            0.0, phi((margin - delta) / error - q * root) - phi((-margin - delta) / error + q * root)
         ),
         n, sd, pilot,
     )  # fmt: skip
@@ -78,7 +86,7 @@ def chance_to_pass(
 ) -> float:
     """Return the probability that the interval of n differences lies above −margin."""
     q = t_quantile(1 - alpha / 2, n - 1)
-    return _averaged(lambda error, root: _phi((margin + delta) / error - q * root), n, sd, pilot)
+    return _averaged(lambda error, root: phi((margin + delta) / error - q * root), n, sd, pilot)
 
 
 def detectable(sd: float, n: float, *, alpha: float = 0.05, beta: float = 0.2) -> float:
@@ -89,16 +97,20 @@ def detectable(sd: float, n: float, *, alpha: float = 0.05, beta: float = 0.2) -
 
 
 @lru_cache(4096)  # the pairs of a run have the same cases, and many of them the same level
-def _standard_errors(n: float, alpha: float, beta: float) -> float:
-    """Return that difference in standard errors of the mean."""
+def _standard_errors(n: float, alpha: float, beta: float, pilot: int | None = None) -> float:
+    """Return that difference in standard errors of the mean; `pilot` is how many cases the error is known from."""
+
+    def seen(errors: float) -> bool:
+        return chance_to_see(n, errors / math.sqrt(n), alpha=alpha, pilot=pilot) >= 1 - beta
+
     low, high = 0.0, 2 * (normal_quantile(1 - alpha / 2) + normal_quantile(1 - beta))
-    while chance_to_see(n, high / math.sqrt(n), alpha=alpha) < 1 - beta:
+    while not seen(high):
         low, high = high, 2 * high
     for _ in range(60):
         middle = (low + high) / 2
         if high - low < 1e-10 * high:
             break
-        low, high = (middle, high) if chance_to_see(n, middle / math.sqrt(n), alpha=alpha) < 1 - beta else (low, middle)
+        low, high = (low, middle) if seen(middle) else (middle, high)
     return (low + high) / 2
 
 
@@ -142,36 +154,52 @@ def smallest_detectable(estimate: Mean | StudentMean, *, alpha: float = 0.05, be
 
     It is read off the same kind of interval; None if no difference can be detected.
     """
-    span = estimate.span if isinstance(estimate, Mean) else math.inf
-    if isinstance(estimate, Mean) and estimate.method == "bounded":
-        units = max(2, round(estimate.effective))
-        share = _detectable_by_bounds((estimate.std_err or 0.0) * math.sqrt(units) / span, units, alpha, beta)
-        return None if share is None else share * span
+    if isinstance(estimate, Mean) and not _surely_t(estimate):
+        return _detectable_by_repeats(estimate, alpha, beta)
     if not estimate.std_err or estimate.freedom < 1:
         return None
     n = estimate.freedom + 1
-    smallest = detectable(estimate.std_err * math.sqrt(n), n, alpha=alpha, beta=beta)
-    return smallest if smallest <= span else None
+    smallest = estimate.std_err * _standard_errors(n, alpha, beta, pilot=max(2, round(n)))
+    return smallest if not isinstance(estimate, Mean) or smallest <= estimate.span else None
 
 
-@lru_cache(4096)
-def _detectable_by_bounds(sd: float, n: int, alpha: float, beta: float) -> float | None:
-    """Return the smallest detectable difference on the scale ±1, from typical differences of n cases."""
-    if n < fewest_cases(alpha):
+def is_rough(estimate: Mean) -> bool:
+    """Return whether what these cases could detect is known roughly: other cases may show what none of them did."""
+    steps = np.isin(np.abs(estimate.unit_values), (0.0, estimate.span))  # right or wrong: nothing larger can come
+    return estimate.method == "bounded" and not bool(np.all(steps))
+
+
+def cases_like(estimate: Mean, cases: int, sd: float, delta: float, *, alpha: float, beta: float = 0.2) -> int:
+    """Return the cases planned by t, or more if repeats drawn from these cases show that they are too few.
+
+    `sd` is that of a case in the planned run, which may have other repeats.
+    """
+    stretch = sd / (estimate.std_err * math.sqrt(estimate.count)) if estimate.std_err else 1.0
+    while cases < _MOST_DRAWN and not _surely_t(estimate, cases / estimate.count, stretch):
+        if Repeats(estimate, cases, stretch=stretch).enough(delta, alpha, beta):
+            break
+        cases = math.ceil(1.1 * cases) + 1
+    return cases
+
+
+def _surely_t(estimate: Mean, more: float = 1.0, stretch: float = 1.0) -> bool:
+    """Return whether repeats have a t interval whose formulas hold: they vary enough, and neither skew nor ties show.
+
+    Repeats may have `more` times the units, which differ by `stretch` times as much.
+    """
+    if estimate.method not in ("t", "bounded") or not math.isfinite(estimate.span):
+        return True  # nothing can be drawn
+    even = estimate.skew <= MOST_SKEW / 2 * math.sqrt(more) and estimate.units * more >= _MANY_UNITS
+    least = (_SURE_SPREAD if estimate.tied < TIED else _MANY_UNITS) * LEAST_SPREAD
+    return even and estimate.spread * more * stretch**2 >= least
+
+
+def _detectable_by_repeats(estimate: Mean, alpha: float, beta: float) -> float | None:
+    units = max(2, round(estimate.effective))
+    if units < fewest_cases(alpha):
         return None
-    back = normal_quantile(1 - beta) * sd / math.sqrt(n)
-
-    def detected(delta: float) -> bool:
-        p = Mean(typical(n, delta - back, sd), bounds=(-1.0, 1.0), span=1.0).p_value()
-        return p is not None and p < alpha
-
-    if not detected(1.0 + back):
-        return None
-    low, high = 0.0, 1.0 + back
-    for _ in range(12):
-        middle = (low + high) / 2
-        low, high = (low, middle) if detected(middle) else (middle, high)
-    return min(1.0, high)
+    guess = (estimate.std_err or 0.0) * _standard_errors(units, alpha, beta)
+    return Repeats(estimate, units).smallest(alpha, beta, guess=max(guess, estimate.span / units))
 
 
 def _fewest(chance: Callable[[int], float], room: float, alpha: float, beta: float) -> int:
@@ -219,23 +247,3 @@ def _legendre() -> tuple[Floats, Floats]:
     """Return the nodes and weights of Gauss–Legendre quadrature, which take longer to find than all else here."""
     at, weights = np.polynomial.legendre.leggauss(_NODES)
     return np.asarray(at, dtype=np.float64), np.asarray(weights, dtype=np.float64)
-
-
-def _phi(z: Floats) -> Floats:
-    """Return the normal distribution function: Taylor's formula around the nearest known point, exact to 1e-12."""
-    z = np.clip(z, -_FAR, _FAR)
-    nearest = np.rint(z * _POINTS)
-    index = nearest.astype(np.intp) + _FAR * _POINTS
-    known, density = _normal()
-    at = nearest / _POINTS
-    away = z - at
-    slope = 1 - away * (at / 2 - away * (at**2 - 1) / 6)
-    return np.asarray(known[index] + density[index] * away * slope, dtype=np.float64)
-
-
-@lru_cache(maxsize=1)
-def _normal() -> tuple[Floats, Floats]:
-    """Return the normal distribution function and its density at points close to each other."""
-    at = np.arange(-_FAR * _POINTS, _FAR * _POINTS + 1) / _POINTS
-    known = np.asarray([normal_cdf(z) for z in at.tolist()])
-    return known, np.asarray(np.exp(-(at**2) / 2) / math.sqrt(2 * math.pi), dtype=np.float64)

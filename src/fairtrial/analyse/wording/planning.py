@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from fairtrial.analyse.planning import ArmVariance, PairPower
 
 NEEDED = "cases needed to detect"
+ROUGH = (
+    " These numbers are rough: few cases account for the spread, and if other cases can show more than these did, more "
+    "are needed."
+)
 VARIANCE_COLUMNS = ("arm", "std. error", "cases", "repeats", "judge", "best repeats")
 
 
@@ -19,9 +23,14 @@ def power_line(pair: PairPower, power: float) -> str:
     if pair.detectable is None:
         return f"{pair.count} cases are too few to detect any difference."
     return (
-        f"{pair.count} cases with {pair.repeats:.3g} repeat{'s' if pair.repeats != 1 else ''} detect a difference "
-        f"of {number(pair.detectable)} points or more in {100 * power:g} % of experiments."
+        f"{pair.count} cases with {pair.repeats:.3g} repeat{'s' if pair.repeats != 1 else ''} detect a true difference "
+        f"of {number(pair.detectable)} points or more in {_how_often(power)} runs.{ROUGH if pair.rough else ''}"
     )
+
+
+def _how_often(power: float) -> str:
+    """Return a probability as people say it: `4 of 5`, or `90 % of`."""
+    return "4 of 5" if round(power, 6) == 0.8 else f"{100 * power:g} % of"
 
 
 def power_table(pair: PairPower) -> tuple[tuple[str, ...], list[list[str]]]:
