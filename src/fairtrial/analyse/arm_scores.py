@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from fairtrial.analyse.run import Run
 from fairtrial.core.experiment import Arm
 from fairtrial.core.score import Scale
 from fairtrial.core.settings import StopSpec
+from fairtrial.stats import Aggregate
 
 SCORE = ""  # the name of the score among the metrics
 TAKEN = ("latency_ms", "cost_usd")  # time and money: compared only on request
@@ -160,6 +161,7 @@ class ArmScores:
         self.judges: set[tuple[str | None, str]] = set()  # (key, prompt) of every judge that was used
         self.planned = self.ended = self.scored = 0
         self.stop: StopSpec | None = None  # set if its run was allowed to stop early
+        self.whenever_stopped: dict[tuple[Any, ...], Aggregate] = {}  # computed so far: every pair asks for the same
         self.origins: list[tuple[Run, Ints, int]] = []  # its runs, their cases' rows in the table, its position there
         self.labels: dict[int, tuple[float, float]] = {}  # human label and judges' score, for labelled cases
 

@@ -91,6 +91,10 @@ class Evidence:
         """Return the mean difference over some of the common cases, with the wordings as a random effect."""
         return self._over(self.common.some(chosen), None)
 
+    def bets_on(self, chosen: Chosen, parts: int) -> Anytime | None:
+        """Return bets on some of the common cases, at one of so many parts of 5 %; None unless the run could stop."""
+        return self._bets_on(self.common.some(chosen), parts)
+
     def worst_on(self, inside: Chosen) -> Mean | CrossedMean | None:
         """Return the mean difference over some cases of the table with every failed trial counted against a."""
         imputed = self._impute_failures(1)
@@ -123,6 +127,18 @@ class Evidence:
         return isinstance(self.estimate, Anytime)
 
     @property
+    def means(self) -> tuple[float | None, float | None]:
+        """Return the means of a and b on the common cases, as every output shows them."""
+        common = self.common
+        if not len(common.keys):
+            return None, None
+        if self.anytime:
+            first, second = (self.scores.aggregate(one, self.metric, keys=common.keys) for one in (self.a, self.b))
+            return first.mean, second.mean
+        first_mean, second_mean = (float(np.average(one, weights=common.weights)) for one in (common.a, common.b))
+        return first_mean, second_mean
+
+    @property
     def labels(self) -> int:
         """Return the number of labelled cases that correct the estimate; 0 if it is not corrected."""
         return self.estimate.labelled if isinstance(self.estimate, LabelledMean) else 0
@@ -137,7 +153,7 @@ class Evidence:
         """Return the bets that the run itself made: the same stakes, on the differences in their original order."""
         return self._bets_on(self.common)
 
-    def _bets_on(self, common: Common) -> Anytime | None:
+    def _bets_on(self, common: Common, family: int = 1) -> Anytime | None:
         stopping = next((one for one in (self.a, self.b) if one.stop is not None), None)
         bounds = limits(self.scale, np.concatenate([common.a, common.b]))
         if stopping is None or len(stopping.source.runs) > 1 or not common.plain or not len(common.keys):
@@ -150,7 +166,7 @@ class Evidence:
         order = np.argsort(order_of[stopping.places[common.keys]])
         arms = len(run.plan_arms)
         points = () if self._margin is None else (self._margin, -self._margin)
-        family = max(arms * (arms - 1) // 2, self._family)
+        family = max(arms * (arms - 1) // 2, self._family, family)
         bets = Bets(alpha=ALPHA / family, bounds=(-most, most), points=points)
         for value in common.d[order]:
             bets.add(float(value))

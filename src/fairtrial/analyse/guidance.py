@@ -149,9 +149,10 @@ def _about_stopping(pairs: Pairs, comparisons: Sequence[Comparison]) -> Iterator
         return
     if all(pair.method == ANYTIME for pair in stopping):
         yield (
-            "A run was allowed to stop as soon as its result was sure: interval and p are valid whenever it stopped, "
-            "and the difference is the midpoint of the interval. Among runs that stop early it is still too large on "
-            "average; results by kind of case and other tests are only a hint."
+            "A run was allowed to stop as soon as its result was sure: intervals and p are valid whenever it stopped, "
+            "and wider for it. Differences and scores are the midpoints of their intervals, so that a difference need "
+            "not be that of the two scores. Among runs that stop early it is still too large on average; whether it "
+            "differs between kinds of cases is only a hint."
         )
     else:
         yield (

@@ -8,7 +8,8 @@ import msgspec
 import numpy as np
 
 from fairtrial.analyse.run import Run
-from fairtrial.analyse.summary import Adjust, adjustment
+from fairtrial.analyse.stopping import Adjust
+from fairtrial.analyse.summary import adjustment
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.registry import nearest
 from fairtrial.stats import Aggregate, aggregate

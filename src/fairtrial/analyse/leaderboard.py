@@ -59,7 +59,7 @@ class Detectable(msgspec.Struct, frozen=True, kw_only=True):
     other: str
     gap: Measured
     count: int  # cases that both have
-    rough: bool  # the promise may not hold: few cases account for the differences
+    rough: bool  # few cases account for the differences: others may show more, and then it is larger
 
 
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,7 +242,7 @@ def _detectable(pair: Comparison, first: str) -> Detectable | None:
     """Return the gap that these cases would show; None if it is not known, or a gap as large as that did not show."""
     if pair.detectable is None or pair.detectable <= abs(pair.difference or 0.0):
         return None
-    return Detectable(other=_other(pair, first), gap=pair.detectable, count=pair.count, rough=pair.rough)
+    return Detectable(other=_other(pair, first), gap=pair.detectable, count=pair.count, rough=pair.detectable_rough)
 
 
 def _to_settle(pair: Comparison, first: str) -> tuple[str, float, int] | None:

@@ -68,10 +68,10 @@ class PairComparer:
         verdict = read_verdict(interval, evidence.sign, self._margin)
         failures = self._failures(level) if primary else None
         verdict = _with_failures(verdict, failures)
-        any_cases = len(common.keys) > 0
         better = evidence.sign * common.d
         spread = float(np.std(common.d, ddof=1)) if len(common.keys) > 1 else None
         plain = evidence.plain
+        mean_a, mean_b = evidence.means
         return Comparison(
             a=a.label,
             b=b.label,
@@ -89,15 +89,15 @@ class PairComparer:
             std_dev=spread,
             method=_method(evidence, plain),
             rough=plain.rough and (estimate is plain or isinstance(estimate, CrossedMean)),
-            mean_a=float(np.average(common.a, weights=common.weights)) if any_cases else None,
-            mean_b=float(np.average(common.b, weights=common.weights)) if any_cases else None,
+            mean_a=mean_a,
+            mean_b=mean_b,
             count=plain.count,
             units=plain.units,
             ahead=int(np.sum(better > 0)),
             tied=int(np.sum(better == 0)),
             only_one=int(np.sum(np.isnan(a.means(metric)) != np.isnan(b.means(metric)))),
-            effect_size=(plain.mean or 0.0) / spread if spread and plain.std_err else None,
-            superiority=superiority(better) if any_cases else None,
+            effect_size=_effect(evidence, spread),
+            superiority=superiority(better) if len(common.keys) else None,
             detectable=_detectable(estimate, level) if whole or (leading and verdict == "cannot tell") else None,
             detectable_rough=is_rough(plain) and not evidence.anytime,
             lower_is_better=evidence.sign < 0,
@@ -149,6 +149,9 @@ class PairComparer:
         evidence = self.evidence
         parts = family * max(1, len(self._kinds))
         for by, values in self._kinds.items():
+            if evidence.anytime:
+                yield from self._groups_whenever_stopped(by, values, parts * len(values))
+                continue
             means = [evidence.estimate_on(chosen) for chosen in values.values()]
             adjusted = [None if p is None else min(1.0, p * parts) for p in adjusted_p_values(means)]
             rows = zip(values.items(), means, interval_levels(means, None, ALPHA / parts), adjusted, strict=True)
@@ -163,6 +166,22 @@ class PairComparer:
                     p_value=p,
                     count=int(np.sum(chosen)),
                 )
+
+    def _groups_whenever_stopped(self, by: str, values: Mapping[str, NDArray[np.bool_]], parts: int) -> Iterable[Group]:
+        """Compare the arms on kinds of cases of a run that could stop: bets of their own, at one of so many parts."""
+        for value, chosen in values.items():
+            bets = self.evidence.bets_on(chosen, parts)
+            interval = bets.interval() if bets else None
+            p = bets.p_value() if bets else None
+            yield Group(
+                by=by,
+                value=value,
+                verdict=read_verdict(interval, self.evidence.sign),
+                difference=bets.mean if bets else None,
+                ci95=interval,
+                p_value=None if p is None else min(1.0, p * parts),
+                count=int(np.sum(chosen)),
+            )
 
     def _differs(self, family: int) -> Iterable[Differs]:
         """Test whether the difference varies, once per attribute and per tag; all tests of all pairs share 5 %."""
@@ -193,6 +212,12 @@ class PairComparer:
             return None
         means = [run_means(one.source.runs).get(one.arm.name, []) for one in (a, b)]
         return run_means_test([value for _, value in means[0]], [value for _, value in means[1]])
+
+
+def _effect(evidence: Evidence, spread: float | None) -> float | None:
+    """Return d_z, of the difference that is shown."""
+    mean = evidence.estimate.mean if evidence.anytime else evidence.plain.mean
+    return (mean or 0.0) / spread if spread and evidence.plain.std_err else None
 
 
 def _detectable(estimate: Estimate, level: float) -> float | None:

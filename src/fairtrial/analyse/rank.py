@@ -24,6 +24,12 @@ Table = NDArray[np.bool_]  # [i, j]: whether i is better than j
 _FEW_PROMPTS = 6  # with fewer, even five wins out of five may be luck
 
 
+_NOT_RATED = (
+    "A run was allowed to stop as soon as its result was sure. Ranks and scores allow for that; ratings do not, and "
+    "are left out."
+)
+
+
 class RankedArm(msgspec.Struct, frozen=True, kw_only=True):
     """One arm in a ranking. `rank` and `worst_rank` are the best and worst ranks that the pairwise verdicts allow."""
 
@@ -115,6 +121,7 @@ def rank(
     battles = judged or from_scores(sign * table[:, keys], prompts)
     count = int(np.sum(~np.isnan(table).all(axis=0)))
     ratings = rated(battles, len(arms), styled=control_style)
+    left_out = judged is None and any(one.stop is not None for one in arms)
     if by_pairs:
         places = _by_ratings(scores, arms, metric, ratings)
     else:
@@ -123,7 +130,8 @@ def rank(
             RankedArm(label=one.label, aggregate=one.aggregate, rank=one.rank, worst_rank=one.worst_rank)
             for one in board.places
         ]
-    places = _with_ratings(places, arms, battles, ratings)
+    if not left_out:
+        places = _with_ratings(places, arms, battles, ratings)
     if by_pairs:
         places.sort(key=_by_rating)
     return Ranking(
@@ -134,7 +142,9 @@ def rank(
         by=by,
         places=places,
         matrix=_matrix(arms, places, battles, by),
-        notes=_notes(len(keys), count, places, unscored, arms, ratings, by_pairs=by_pairs),
+        notes=[_NOT_RATED]
+        if left_out
+        else _notes(len(keys), count, places, unscored, arms, ratings, by_pairs=by_pairs),
         style=_style(battles, ratings),
         by_pairs=by_pairs,
     )

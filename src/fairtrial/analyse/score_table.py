@@ -93,9 +93,13 @@ class ScoreTable(NamedTuple):
         estimate = aggregate(values, self.weights[rows], clusters, scale=scale, alpha=alpha)
         if arm.stop is None or len(arm.source.runs) > 1 or not len(rows):
             return estimate
-        run, at = arm.source.runs[0], dict(zip(arm.places[rows].tolist(), values.tolist(), strict=True))
-        bounds = limits(arm.scales.get(metric, (None, None)), values)
-        return whenever_stopped(estimate, at, run.id, run.plan.case_count, bounds, alpha)
+        known = (metric, failures, alpha, rows.tobytes())
+        if known not in arm.whenever_stopped:
+            run, at = arm.source.runs[0], dict(zip(arm.places[rows].tolist(), values.tolist(), strict=True))
+            bounds = limits(arm.scales.get(metric, (None, None)), values)
+            found = whenever_stopped(estimate, at, run.id, run.plan.case_count, bounds, alpha)
+            arm.whenever_stopped[known] = found
+        return arm.whenever_stopped[known]
 
 
 def find_sources(names: Sequence[str], store: Store) -> list[Source]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -12,6 +12,9 @@ from fairtrial.analyse.comparison import ANYTIME
 from fairtrial.core.stopping import case_order
 from fairtrial.stats import Aggregate, betting_sequence
 from fairtrial.stats.mean import ALPHA
+
+# Makes an aggregate's interval valid for a run that could stop early: (aggregate, means by case, bounds) -> aggregate.
+Adjust = Callable[[Aggregate, Mapping[int, float], tuple[float, float]], Aggregate]
 
 
 def whenever_stopped(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from fairtrial.analyse.judging import Judging, judging
 from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.analyse.lift import Lift, lifts
 from fairtrial.analyse.sent import sent_params
-from fairtrial.analyse.stopping import could_stop, whenever_stopped
+from fairtrial.analyse.stopping import Adjust, could_stop, whenever_stopped
 from fairtrial.analyse.tools import ToolSummary, arm_tools
 from fairtrial.core.experiment import Arm
 from fairtrial.core.money import Cost
@@ -28,8 +28,6 @@ from fairtrial.store.store import PlanRecord, RunRecord
 from fairtrial.store.totals import ArmTotals, CaseScores
 
 _MOST_TRIES = 5  # pass@k is given for every k up to this, and for the number of repeats itself
-# Makes an aggregate's interval valid for a run that could stop early: (aggregate, means by case, bounds) -> aggregate.
-Adjust = Callable[[Aggregate, Mapping[int, float], tuple[float, float]], Aggregate]
 _NOTHING = ArmTotals(0, 0, 0, 0, 0.0, 0, 0, 0, 0, 0, 0, Cost())
 
 
@@ -125,6 +123,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     origin: dict[str, Any] | None = None  # of a run that was imported
     spent: Cost = Cost()  # on everything: answers, verdicts of every scoring, pairs, calls without a result
     limited: bool = False  # whether some cases are for some targets or conditions only
+    could_stop: bool = False  # as soon as it was sure: then intervals are valid whenever it stopped
     repeated: int = 0  # cases that repeat the question of another one, without a cluster
 
 
@@ -153,7 +152,7 @@ def summarise(
     metrics = totals.metric_scores(store, record.id, plan.id, record.scoring)
     judged = totals.judge_totals(store, record.id, record.scoring)
     labels = arm_labels(store, record)
-    tools = arm_tools(store, record, plan_arms)
+    tools = arm_tools(store, record, plan_arms, adjust)
     arms = []
     for arm in plan_arms:
         judges = judged.get(arm.position, totals.JudgeTotals(0, 0, Cost()))
@@ -209,6 +208,7 @@ def summarise(
         origin=record.origin,
         spent=ledger.spent(store, record.id),
         limited=bool(cases.limited),
+        could_stop=could_stop(settings),
         repeated=repeated_questions(store, plan, plan_arms),
     )
 

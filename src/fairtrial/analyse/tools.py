@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from fairtrial.analyse.stopping import Adjust
 from fairtrial.core.experiment import Arm, Condition, ToolUse
 from fairtrial.stats import Aggregate, aggregate
 from fairtrial.store import Store, totals
@@ -52,8 +53,9 @@ class _Sums:
             self.scores.setdefault(row.case_position, []).append(row.score)
             self.weights[row.case_position] = row.weight
 
-    def summary(self) -> ToolSummary:
-        means = [sum(values) / len(values) for values in self.scores.values()]
+    def summary(self, adjust: Adjust) -> ToolSummary:
+        means = {case: sum(values) / len(values) for case, values in self.scores.items()}
+        plain = aggregate(list(means.values()), [self.weights[case] for case in means])
         return ToolSummary(
             answers=self.answers,
             used=self.used,
@@ -62,11 +64,11 @@ class _Sums:
             tools=dict(sorted(self.tools.items())),
             marked=self.marked,
             unknown=self.unknown,
-            when_used=aggregate(means, [self.weights[case] for case in self.scores]),
+            when_used=adjust(plain, means, (0.0, 1.0)) if plain.count > 1 else plain,
         )
 
 
-def arm_tools(store: Store, record: RunRecord, arms: tuple[Arm, ...]) -> dict[int, ToolSummary]:
+def arm_tools(store: Store, record: RunRecord, arms: tuple[Arm, ...], adjust: Adjust) -> dict[int, ToolSummary]:
     """Return the tool use by arm position, for arms with MCP servers."""
     sums = {arm.position: _Sums(arm.condition) for arm in arms if arm.condition.mcp}
     if not sums:
@@ -74,4 +76,4 @@ def arm_tools(store: Store, record: RunRecord, arms: tuple[Arm, ...]) -> dict[in
     for row in totals.tool_rows(store, record.id, record.plan_id, record.scoring):
         if row.arm_position in sums:
             sums[row.arm_position].add(row)
-    return {position: found.summary() for position, found in sums.items()}
+    return {position: found.summary(adjust) for position, found in sums.items()}

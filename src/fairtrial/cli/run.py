@@ -55,7 +55,11 @@ _RUN_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     option("--condition", "conditions", multiple=True, metavar="C", help="Only this condition; may be repeated."),
     option("--benchmark-mode", is_flag=True, default=None, help="Lock temperature and penalties to 0."),
     option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this."),
-    option("--stop-when", type=click.Choice(["decided", "equivalent"]), help="Stop early, as soon as this is certain."),
+    option(
+        "--stop-when",
+        type=click.Choice(["decided", "equivalent"]),
+        help="Stop early, as soon as this is certain. The price: wider intervals, even if nothing is stopped.",
+    ),
     option("--margin", type=Margin(), help="Difference that does not matter, in points; for --stop-when."),
     option("--cache", is_flag=True, default=None, help="Reuse answers to the same trials from earlier runs."),
     option("--dry-run", is_flag=True, help="Show what would be run and what it may cost, and stop."),

@@ -9,11 +9,17 @@ from fairtrial.core.judge import can_see, family_of
 from fairtrial.core.questions import repeated_words
 from fairtrial.providers.params import unsupported_params
 
+_STOPPING = (
+    "a run that may stop early has wider intervals, and finds less, even if nothing is stopped: leave out --stop-when "
+    "if all cases can be asked"
+)
+
 
 def warnings(suite: Suite) -> list[str]:
     """Return what users should know before they trust the results of a valid suite."""
     messages = [*suite.notes, *_confounded_prompts(suite), *_unseen_pages(suite), *_dropped_params(suite)]
     messages += [*_dropped_files(suite), *_unconfined_code(suite)]
+    messages += [_STOPPING] if suite.settings.stop is not None else []
     messages += [repeated_words(suite.repeated, suite.case_count)] if suite.repeated else []
     for judge in suite.settings.judges:
         temperature = judge.params.get("temperature")

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 _FEW_CASES = 20
 _MOST_METRICS = 6
+_MIDPOINTS = (
+    "The intervals are valid whenever it stopped, and wider for it; scores and differences are their midpoints, so "
+    "that a difference need not be that of the two scores."
+)
 
 
 def interval(arm: ArmSummary) -> str:
@@ -168,15 +172,7 @@ def run_notes(summary: RunSummary) -> list[str]:
         )
     if any(arm.failed or arm.unscored for arm in summary.arms):
         notes.append("Some trials have no score; they are left out of the means, not counted as 0.")
-    waiting = sum(arm.waiting for arm in summary.arms)
-    if summary.status == "stopped":
-        notes.append(
-            f"Stopped as soon as it was sure, {counted(waiting, 'trial')} early; calls in progress were finished. "
-            "The intervals are valid whenever it stopped; among runs that stop early, differences are still too large "
-            "on average."
-        )
-    elif waiting:
-        notes.append("1 trial has not been run." if waiting == 1 else f"{waiting} trials have not been run.")
+    notes += _stop_notes(summary)
     coverages = {round(arm.scored / max(1, arm.trials - arm.waiting), 3) for arm in summary.arms}
     if len(coverages) > 1:
         notes.append("The arms have scores for different shares of their trials: compare them with care.")
@@ -190,6 +186,18 @@ def run_notes(summary: RunSummary) -> list[str]:
     notes += _judge_notes(summary)
     notes += _unseen_notes(summary)
     return [*notes, *_cost_notes(summary), *origin_notes(summary.origin)]
+
+
+def _stop_notes(summary: RunSummary) -> list[str]:
+    """Say what was not run, and what it means that the run could stop as soon as it was sure."""
+    waiting = sum(arm.waiting for arm in summary.arms)
+    if summary.status == "stopped":
+        return [
+            f"Stopped as soon as it was sure, {waiting} trials early; calls in progress were finished. {_MIDPOINTS} "
+            "Among runs that stop early, differences are still too large on average."
+        ]
+    notes = [f"{waiting} trials have not been run."] if waiting else []
+    return [*notes, f"This run could have stopped early. {_MIDPOINTS}"] if summary.could_stop else notes
 
 
 def _judge_notes(summary: RunSummary) -> list[str]:
