@@ -67,7 +67,7 @@ async def test_what_cannot_be_told_says_what_could_have_been_seen(run_suite):
     found = ft.compare(run, "a", "b")
     assert found.verdict == "cannot tell"
     limit, noncentral = reference.t.ppf(0.975, 39), found.detectable / found.std_err
-    assert reference.nct.sf(limit, 39, noncentral) == pytest.approx(0.8, abs=1e-4)
+    assert 0.8 <= reference.nct.sf(limit, 39, noncentral) <= 0.83  # and a little more: the spread is an estimate too
     assert f"In 4 of 5 runs, 40 cases would show a gap of {100 * found.detectable:.1f} points." in sentence(found)
 
 

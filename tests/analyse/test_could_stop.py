@@ -9,10 +9,10 @@ from click.testing import CliRunner
 
 import fairtrial as ft
 from fairtrial.analyse.kind_means import by_kind
+from fairtrial.analyse.leaderboard import run_leaderboard
 from fairtrial.analyse.lines import notes
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.score_table import read_scores, sources_of
-from fairtrial.analyse.tiers import run_tiers
 from fairtrial.cli.main import cli
 from fairtrial.config import RunOptions
 from fairtrial.reports.json import comparison_document, ranking_document, run_document
@@ -73,7 +73,7 @@ async def test_every_estimate_is_the_middle_of_its_interval(run_suite, as_marked
             assert (pair.mean_a, pair.mean_b) == pytest.approx((own[pair.a].mean, own[pair.b].mean))
         assert pair.effect_size is None or pair.effect_size == pytest.approx(pair.difference / pair.std_dev)
         assert pair.groups and all(group.ci95[0] <= group.difference <= group.ci95[1] for group in pair.groups)
-    order = [place.label for place in run_tiers(run).places]
+    order = [place.label for place in run_leaderboard(run).places]
     for pair in ft.compare([run]).pairs:  # whatever the order of the means, nobody stands before who is better
         if pair.verdict in ("better", "worse"):
             better, worse = (pair.a, pair.b) if pair.verdict == "better" else (pair.b, pair.a)

@@ -121,7 +121,7 @@ def rank(
     battles = judged or from_scores(sign * table[:, keys], prompts)
     count = int(np.sum(~np.isnan(table).all(axis=0)))
     ratings = rated(battles, len(arms), styled=control_style)
-    left_out = judged is None and any(one.stop is not None for one in arms)
+    unrated = judged is None and any(one.stop is not None for one in arms)  # the ratings would contradict the ranks
     if by_pairs:
         places = _by_ratings(scores, arms, metric, ratings)
     else:
@@ -130,7 +130,7 @@ def rank(
             RankedArm(label=one.label, aggregate=one.aggregate, rank=one.rank, worst_rank=one.worst_rank)
             for one in board.places
         ]
-    if not left_out:
+    if not unrated:
         places = _with_ratings(places, arms, battles, ratings)
     if by_pairs:
         places.sort(key=_by_rating)
@@ -142,9 +142,7 @@ def rank(
         by=by,
         places=places,
         matrix=_matrix(arms, places, battles, by),
-        notes=[_NOT_RATED]
-        if left_out
-        else _notes(len(keys), count, places, unscored, arms, ratings, by_pairs=by_pairs),
+        notes=[_NOT_RATED] if unrated else _notes(len(keys), count, places, unscored, arms, ratings, by_pairs=by_pairs),
         style=_style(battles, ratings),
         by_pairs=by_pairs,
     )

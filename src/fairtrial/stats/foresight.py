@@ -34,11 +34,13 @@ class Repeats:
     def __init__(self, mean: Mean, n: int, *, stretch: float = 1.0) -> None:
         """Each repeat has n units, which differ from each other by `stretch` times as much as those seen."""
         rng = np.random.default_rng(_SEED)
-        self._bounds, self._span, self.n = mean.bounds, mean.span, n
-        seen = mean.units
+        self._span, self.n, seen = mean.span, n, mean.units
         self._step = _step(mean) if n <= _MOST_IN_STEPS else None
         units, shares = mean.unit_values - (mean.mean or 0.0), mean.unit_shares
-        if n > _MANY and self._step is None:
+        self._bounds = mean.bounds
+        if _is_behind(mean, units):  # so that a pair has the same repeats, whichever arm is named first
+            units, self._bounds = 0.0 - units, (0.0 - mean.bounds[1], 0.0 - mean.bounds[0])
+        if n > _MANY and self._step is None and len(units) > _GROUPS + _ENDS:
             units, shares = _grouped(units, shares)
         count = min(_MOST, max(_FEWEST, _CELLS // min(n, _MANY)))
         # So that populations vary as much, on average, as the units seen do.
@@ -113,6 +115,12 @@ class Repeats:
         return changed
 
 
+def _is_behind(mean: Mean, units: Floats) -> bool:
+    """Return whether the second arm is ahead, or leans that way where both are level."""
+    lean = (mean.mean or 0.0) or float(mean.unit_shares @ units**3)
+    return lean < 0
+
+
 def _step(mean: Mean) -> float | None:
     """Return the size of a typical difference where many units are tied; None where few are."""
     if mean.tied < TIED:
@@ -125,7 +133,7 @@ def _grouped(units: Floats, shares: Floats) -> tuple[Floats, Floats]:
     """Return fewer values with their shares: the most extreme as they are, the others in groups of neighbours."""
     order = np.argsort(np.abs(units))
     middle, ends = order[:-_ENDS], order[-_ENDS:]
-    groups = np.array_split(middle[np.argsort(units[middle])], min(_GROUPS, len(middle)))
+    groups = np.array_split(middle[np.argsort(units[middle])], _GROUPS)
     weights = np.asarray([shares[group].sum() for group in groups])
     values = np.asarray([shares[group] @ units[group] for group in groups]) / weights
     return np.concatenate([values, units[ends]]), np.concatenate([weights, shares[ends]])

@@ -193,10 +193,11 @@ def _stop_notes(summary: RunSummary) -> list[str]:
     waiting = sum(arm.waiting for arm in summary.arms)
     if summary.status == "stopped":
         return [
-            f"Stopped as soon as it was sure, {waiting} trials early; calls in progress were finished. {_MIDPOINTS} "
+            f"Stopped as soon as it was sure, {counted(waiting, 'trial')} early; calls in progress were finished. "
+            f"{_MIDPOINTS} "
             "Among runs that stop early, differences are still too large on average."
         ]
-    notes = [f"{waiting} trials have not been run."] if waiting else []
+    notes = [f"{waiting:,} {'trial has' if waiting == 1 else 'trials have'} not been run."] if waiting else []
     return [*notes, f"This run could have stopped early. {_MIDPOINTS}"] if summary.could_stop else notes
 
 
