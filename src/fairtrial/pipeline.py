@@ -46,7 +46,7 @@ from fairtrial.store.files import kept_journals, kept_workspaces
 from fairtrial.store.planned import Planned, planned_cases
 from fairtrial.store.plans import write_plan
 from fairtrial.store.scorings import finish_scoring
-from fairtrial.store.store import PlanRecord, RunRecord
+from fairtrial.store.store import RANDOM, PlanRecord, RunRecord
 from fairtrial.store.waiting import Waiting
 from fairtrial.toolbox.preflight import preflight, with_tools
 
@@ -116,7 +116,8 @@ async def arun(
     )
     settings = canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.settings)))
     write_plan = partial(_write_plan, suite, store)
-    facts = {name: fact for name, fact in (("dataset", suite.dataset_origin), ("code", suite.code)) if fact}
+    facts = {"dataset": suite.dataset_origin, "code": suite.code, "selected": suite.options.selected()}
+    facts = {name: fact for name, fact in facts.items() if fact or name == "selected"}
     return await start_run(store, job, suite.build_scorers(), settings, series, watch, write_plan, facts)
 
 
@@ -139,7 +140,8 @@ def feed_of(store: Store, job: Job) -> CaseFeed:
     if not plan.unfinished or job.mode == "rescore":
         with store.reading() as connection:
             return CaseFeed(planned=planned_cases(connection, plan.id))
-    suite = _suite_of(plan)
+    selected = next(run.selected for run in store.runs() if run.plan_id == plan.id)  # of all its runs alike
+    suite = _suite_of(plan, RunOptions(**(selected or {})))
     if suite is None:
         raise FairtrialError(
             f"run {job.run_id} stopped before all its cases were read, and its dataset has changed since then: run the "
@@ -149,10 +151,12 @@ def feed_of(store: Store, job: Job) -> CaseFeed:
     return CaseFeed(write_plan(store, row, suite.cases(), suite.variables))
 
 
-def _suite_of(plan: PlanRecord) -> Suite | None:
+def _suite_of(plan: PlanRecord, options: RunOptions) -> Suite | None:
     """Return the suite of a stored plan, if it still has the same cases."""
     try:
-        suite = parse_suite(plan.suite_text, file="the stored suite", folder=Path(plan.folder), whole=False)
+        suite = parse_suite(
+            plan.suite_text, file="the stored suite", folder=Path(plan.folder), options=options, whole=False
+        )
     except ProblemsError:  # files are missing, or the suite was made in Python
         return None
     return suite if suite.dataset_sha256 == plan.dataset_sha256 else None
@@ -178,7 +182,7 @@ async def start_run(
         context = await run_context(job.arms, targets, inventory, job.folder, looks=looks)
         if series is not None:
             context["series_runs"] = series.runs
-        context |= facts or {}
+        context |= {"order": RANDOM, **(facts or {})}
         judged = any(scorer.needs_judge() for scorer in scorers)
         job = msgspec.structs.replace(job, arms=with_tools(job.arms, inventory), judged=judged)
         with store.lease(job.run_id):
@@ -204,8 +208,6 @@ async def work_on(
     store: Store, job: Job, targets: dict[str, Target], scoring: Scoring, feed: CaseFeed, watch: Watch | None
 ) -> Run:
     """Do one session of work on a run whose lease we hold, then set the run's status."""
-    if job.settings.stop is not None:
-        await feed.wait_for_all()  # such a run takes its cases in random order
     progress = Progress([arm.name for arm in job.arms], totals.planned_trials(store, job.plan_id, job.arms))
     if not job.fresh:
         reasons = totals.failure_reasons(store, job.run_id, scoring.number)
@@ -218,7 +220,8 @@ async def work_on(
     )
     ledger.settle_crash(store, job.run_id)
     spent = ledger.charged(store, job.run_id, job.series_id) if job.settings.budget_usd is not None else 0.0
-    engine = Engine(job, targets, store, scoring, feed, progress, spent=spent)
+    order_key = store.run_of_id(job.run_id).order_key
+    engine = Engine(job, targets, store, scoring, feed, progress, order_key=order_key, spent=spent)
     if job.mode != "rescore":
         store.set_run(job.run_id, status="running", reason=None, ended_at=None)
     # Only analysis needs numpy: it is imported while the first answers are pending.
@@ -245,8 +248,7 @@ def _raise_if_unfinished(job: Job, halt: Halt) -> None:
         raise FairtrialError(f"rescoring stopped: {halt.reason}; fix that, then {hint}")
     if halt.unreadable:
         raise FairtrialError(
-            f"{halt.reason}\nrun {job.run_id} stopped there and keeps its answers: fix this, then run the suite again; "
-            "with --cache it reuses them"
+            f"{halt.reason}\nnothing was asked: a random order needs all cases. Correct this, then run the suite again"
         )
     if halt.unusable:
         raise TargetUnusableError(

@@ -6,7 +6,7 @@ import pytest
 
 import fairtrial as ft
 from fairtrial import pipeline
-from fairtrial.config.suite import RunOptions
+from fairtrial.config import RunOptions
 from fairtrial.core.errors import ProblemsError
 from fairtrial.reports.export import export
 from fairtrial.store import totals

@@ -39,7 +39,7 @@ class TestSecrets:
             dataset="d.jsonl",
             concurrency=1,
         )
-        assert [b["messages"][1]["content"] for b in state.bodies] == rows
+        assert sorted(b["messages"][1]["content"] for b in state.bodies) == sorted(rows)
         assert [t.input for t in run.trials()] == rows
         run.store.delete_run(run.id)
 

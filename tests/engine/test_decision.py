@@ -8,10 +8,12 @@ from fairtrial import pipeline
 from fairtrial.config import RunOptions
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Arm, Case, Condition, TargetSpec
+from fairtrial.core.order import case_order
 from fairtrial.core.settings import StopSpec
-from fairtrial.core.stopping import FEWEST, case_order
+from fairtrial.core.stopping import FEWEST
 from fairtrial.engine.decision import Decision
 from fairtrial.stats import Bets, betting_sequence
+from fairtrial.store.store import RunRecord
 from fairtrial.workflows.resume import arescore, aresume
 from tests.analyse.test_compare import arm, cases
 
@@ -20,9 +22,8 @@ DECIDED = RunOptions(stop_when="decided")
 
 @pytest.fixture(autouse=True)
 def known_orders(monkeypatch):
-    """The order of cases comes from the run's id: these tests meet the same luck every time."""
-    numbers = iter(range(1, 100))
-    monkeypatch.setattr(pipeline, "new_id", lambda: f"run-{next(numbers)}")
+    """The order of cases comes from the plan, and so from its folder: these tests meet the same luck every time."""
+    monkeypatch.setattr(RunRecord, "order_key", property(lambda record: f"run-{record.number}"))
 
 
 @pytest.mark.simulation
@@ -125,26 +126,25 @@ async def test_equivalent(run_suite):
 
 
 @pytest.mark.slow
-async def test_interrupted_and_resumed_it_looks_at_everything(write_suite, store):
+async def test_interrupted_and_resumed_it_looks_at_everything(write_suite, store, monkeypatch):
     suite = pipeline.load(
         write_suite(targets=[arm("good", 400, 400), arm("bad", range(0, 400, 2), 400)], cases=cases(400)), DECIDED
     )
-    interrupted = []
+    interrupted, decided = [], Decision.ended
 
     from contextlib import asynccontextmanager
 
     @asynccontextmanager
     async def watch(engine):
-        decided = engine._decision.ended
-
-        def ended(case, position, score):
+        def ended(decision, case, position, score):
             interrupted.append(case)
             if len(interrupted) == 20:
                 engine.interrupt()
-            decided(case, position, score)
+            decided(decision, case, position, score)
 
-        engine._decision.ended = ended
-        yield
+        with monkeypatch.context() as patch:
+            patch.setattr(Decision, "ended", ended)
+            yield
 
     run = await pipeline.arun(suite, store=store, watch=watch)
     assert run.status == "interrupted"

@@ -1,7 +1,8 @@
-"""A run of a large dataset starts with its first cases, while the others are still being read, checked and stored."""
+"""A run of a large dataset reads, checks and stores all its cases before it asks any: their order is random."""
 
 import asyncio
 import threading
+from contextlib import asynccontextmanager
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.engine.feed import CaseFeed
 from fairtrial.store import Store, plans
 from fairtrial.store.planned import Planned
-from fairtrial.workflows.resume import arescore, aresume
+from fairtrial.workflows.resume import aresume
 
 ROWS = 60
 
@@ -57,56 +58,61 @@ async def test_all_cases_are_asked_in_the_end(large, store):
     assert (again.status, again.plan.id) == ("completed", run.plan.id)
 
 
-async def test_the_first_answers_do_not_wait_for_the_last_rows(large, store, monkeypatch):
-    from fairtrial.config import dataset
+class Slow:
+    """A dataset whose last rows cannot be read before it is told so, and a watcher that sees the run meanwhile."""
 
-    answered, original = threading.Event(), dataset.rows_of
+    def __init__(self, rows_of):
+        self._original, self._go_on = rows_of, threading.Event()
+        self.seen: list[tuple[int, bool, float | None, int]] = []
+        self.interrupts = False
 
-    def rows_of(*args):
-        for number, row in enumerate(original(*args)):
-            if number == 45:
-                assert answered.wait(240), "no trial ended while the last rows could not be read"
+    def rows_of(self, *args):
+        for number, row in enumerate(self._original(*args)):
+            assert number < 45 or self._go_on.wait(240), "nobody saw the run while its rows were read"
             yield row
 
-    class Watch:
-        def __init__(self, engine):
-            self.engine = engine
+    @asynccontextmanager
+    async def watch(self, engine):
+        task = asyncio.create_task(self._look(engine))
+        yield
+        await task
+        self.progress = engine.progress
 
-        async def __aenter__(self):
-            self.task = asyncio.create_task(self.look())
+    async def _look(self, engine):
+        progress = engine.progress
+        while progress.total < 40:
+            await asyncio.sleep(0.01)
+        self.seen.append((progress.total, progress.growing, progress.seconds_left, progress.done))
+        if self.interrupts:
+            engine.interrupt()
+        asyncio.get_running_loop().call_later(0.1, self._go_on.set)
 
-        async def look(self):
-            while not self.engine.progress.done:
-                await asyncio.sleep(0.01)
-            self.growing, self.left = self.engine.progress.growing, self.engine.progress.seconds_left
-            answered.set()
 
-        async def __aexit__(self, *_):
-            await self.task
+async def test_nothing_is_asked_before_the_last_row_is_read(large, store, monkeypatch):
+    from fairtrial.config import dataset
 
-    watches: list[Watch] = []
+    slow = Slow(dataset.rows_of)
     suite = pipeline.load(large(), whole=False)
-    monkeypatch.setattr(dataset, "rows_of", rows_of)
-    run = await pipeline.arun(suite, store=store, watch=lambda engine: watches.append(Watch(engine)) or watches[0])
+    monkeypatch.setattr(dataset, "rows_of", slow.rows_of)
+    run = await pipeline.arun(suite, store=store, watch=slow.watch)
+    assert slow.seen == [(40, True, None, 0)]  # how long it takes cannot be told yet
     assert run.status == "completed" and len(list(run.trials())) == 60
-    assert watches[0].growing and watches[0].left is None  # how long it takes cannot be told yet
-    progress = watches[0].engine.progress
-    assert (progress.total, progress.growing) == (60, False)
+    assert (slow.progress.total, slow.progress.growing) == (60, False)
 
 
 @pytest.mark.parametrize(
     ("row", "problem"), [("id50", "fewer fields than columns"), ("id3,Say 3,3", "duplicate case id `id3`")]
 )
-async def test_a_bad_row_further_down_stops_the_run_with_its_line(large, store, row, problem):
+async def test_a_bad_row_further_down_is_told_with_its_line_before_anything_is_asked(large, store, row, problem):
     suite = pipeline.load(large({50: row}), whole=False)
     with pytest.raises(FairtrialError) as told:
         await pipeline.arun(suite, store=store)
-    assert f"d.csv:52: {problem}" in str(told.value) and "--cache" in str(told.value)
+    assert f"d.csv:52: {problem}" in str(told.value) and "nothing was asked" in str(told.value)
     record = store.find_run("latest")
     assert (record.status, problem in (record.reason or "")) == ("incomplete", True)
     run = pipeline.Run(store, record)
     assert run.plan.unfinished and run.plan.case_count == 40
-    assert all(trial.score is not None for trial in run.trials())  # what was answered is kept
+    assert list(run.trials()) == []
     with pytest.raises(ProblemsError, match=problem):
         pipeline.load(large({50: row}))  # as `validate` does
 
@@ -121,39 +127,14 @@ async def test_validate_and_dry_runs_check_every_row(large, capsys):
 async def test_a_run_that_stopped_while_its_rows_were_read_continues(large, store, tmp_path, monkeypatch):
     from fairtrial.config import dataset
 
-    interrupted, original = threading.Event(), dataset.rows_of
-
-    def rows_of(*args):
-        for number, row in enumerate(original(*args)):
-            assert number < 45 or interrupted.wait(240)
-            yield row
-
-    class Stop:
-        def __init__(self, engine):
-            self.engine = engine
-
-        async def __aenter__(self):
-            self.task = asyncio.create_task(self.stop())
-
-        async def stop(self):
-            while self.engine.progress.done < 30:
-                await asyncio.sleep(0.01)
-            self.engine.interrupt()
-            asyncio.get_running_loop().call_later(0.1, interrupted.set)
-
-        async def __aexit__(self, *_):
-            await self.task
-
-    path = large()
-    suite = pipeline.load(path, whole=False)
+    slow = Slow(dataset.rows_of)
+    slow.interrupts = True
+    suite = pipeline.load(large(), whole=False)
     with monkeypatch.context() as patch:
-        patch.setattr(dataset, "rows_of", rows_of)
-        run = await pipeline.arun(suite, store=store, watch=Stop)
+        patch.setattr(dataset, "rows_of", slow.rows_of)
+        run = await pipeline.arun(suite, store=store, watch=slow.watch)
     assert run.status == "interrupted" and run.plan.unfinished and run.plan.case_count in (40, 60)
-    stored = len(list(run.trials()))
-    assert 30 <= stored < 60
-    rescored = await arescore(run.id, scorer={"type": "exact"}, store=store)  # of what there is
-    assert rescored.plan.unfinished
+    assert list(run.trials()) == []
     data = (tmp_path / "d.csv").read_text()
     (tmp_path / "d.csv").write_text(data + "id99,Say 99,99\n")
     with pytest.raises(FairtrialError, match="its dataset has changed since then"):
@@ -164,10 +145,30 @@ async def test_a_run_that_stopped_while_its_rows_were_read_continues(large, stor
     assert {trial.attempts for trial in run.trials()} == {1}
 
 
+async def test_a_run_of_some_cases_continues_with_the_same(large, store, monkeypatch):
+    """Interrupted while its plan was written, it went on with all rows of the dataset."""
+    suite = pipeline.load(large(), RunOptions(limit=50))
+    chosen = [case.id for case in suite.cases()]
+    written = suite.cases
+
+    def cases():
+        for number, case in enumerate(written()):
+            if number == 45:
+                raise OSError("the disk is gone")
+            yield case
+
+    monkeypatch.setattr(suite, "cases", cases)
+    with pytest.raises(OSError, match="the disk is gone"):
+        await pipeline.arun(suite, store=store)
+    run = await aresume("latest", store=store)
+    assert run.status == "completed" and [trial.case_id for trial in run.trials()] == chosen
+
+
 @pytest.mark.parametrize(
     ("options", "dataset"),
     [
         (RunOptions(limit=30), "d.csv"),
+        (RunOptions(first=30), "d.csv"),
         (RunOptions(cases=("id59",)), "d.csv"),
         (RunOptions(), {"path": "d.csv", "sample": 30}),
         (RunOptions(stop_when="decided"), "d.csv"),
@@ -195,7 +196,7 @@ async def test_everybody_hears_of_what_goes_wrong():
 
     async with CaseFeed(broken()) as feed:
         assert await feed.wait_for(2) == 3
-        for waiting in (feed.wait_for(4), feed.wait_for(9), feed.wait_for_all()):
+        for waiting in (feed.wait_for(4), feed.wait_for(9)):
             with pytest.raises(FairtrialError, match="no more"):
                 await waiting
 

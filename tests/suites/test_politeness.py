@@ -57,7 +57,7 @@ def test_the_scripted_model_answers_each_tone_for_itself():
 @pytest.mark.slow
 def test_both_analyses_from_one_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    arguments = ["replicate", "--demo", "--runs", "3", "--limit", "6"]
+    arguments = ["replicate", "--demo", "--runs", "3", "--first", "6"]
     result = json.loads(CliRunner().invoke(cli, [*arguments, "--json"], standalone_mode=False).stdout)
     assert result["questions"] == 6 and len(result["tones"]) == 5 and len(result["pairs"]) == 10
     by_tone = {tone["tone"]: tone for tone in result["tones"]}

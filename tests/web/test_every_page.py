@@ -50,8 +50,7 @@ async def show(page: Any, scheme: str, width: int) -> None:
 async def addresses(tmp_path: Path, store: Store) -> list[str]:
     """Every kind of page there is, with something on it."""
     from fairtrial import pipeline
-    from fairtrial.config import judge_named
-    from fairtrial.config.suite import RunOptions
+    from fairtrial.config import RunOptions, judge_named
     from fairtrial.core.variables import Variables
     from fairtrial.workflows.calibrate import acalibrate
 

@@ -15,8 +15,8 @@ import numpy as np
 from fairtrial.analyse.case_table import Chosen
 from fairtrial.analyse.common import Common
 from fairtrial.analyse.score_table import SCORE, ArmScores, Ends, ScoreTable
+from fairtrial.core.order import case_order
 from fairtrial.core.score import Scale
-from fairtrial.core.stopping import case_order
 from fairtrial.stats import Bets, Between, ControlledMean, CrossedMean, LabelledMean, between_columns
 from fairtrial.stats.correction import why_uncorrectable
 from fairtrial.stats.crossed import sum_of
@@ -162,7 +162,7 @@ class Evidence:
             return None
         run, most = stopping.source.runs[0], bounds[1] - bounds[0]
         order_of = np.empty(run.plan.case_count, dtype=np.int64)
-        order_of[list(case_order(run.id, run.plan.case_count))] = np.arange(run.plan.case_count)
+        order_of[list(case_order(run.record.order_key, run.plan.case_count))] = np.arange(run.plan.case_count)
         order = np.argsort(order_of[stopping.places[common.keys]])
         arms = len(run.plan_arms)
         points = () if self._margin is None else (self._margin, -self._margin)

@@ -52,7 +52,7 @@ def by_kind(run: Run, by: str | None = None) -> KindMeans:
     means: dict[str, dict[str, dict[str, Aggregate]]] = {}
     if members:
         scores = totals.case_scores(run.store, run.id, run.plan.id, run.record.scoring)
-        adjust = adjustment(run.id, run.plan, run.settings)
+        adjust = adjustment(run.record, run.plan, run.settings)
         arms = [(arm.name, _Arm(scores[arm.position], adjust)) for arm in run.plan_arms if arm.position in scores]
         means = {name: {kind: _means(arms, cases) for kind, cases in kinds.items()} for name, kinds in members.items()}
     return KindMeans(

@@ -97,7 +97,7 @@ class ScoreTable(NamedTuple):
         if known not in arm.whenever_stopped:
             run, at = arm.source.runs[0], dict(zip(arm.places[rows].tolist(), values.tolist(), strict=True))
             bounds = limits(arm.scales.get(metric, (None, None)), values)
-            found = whenever_stopped(estimate, at, run.id, run.plan.case_count, bounds, alpha)
+            found = whenever_stopped(estimate, at, run.record.order_key, run.plan.case_count, bounds, alpha)
             arm.whenever_stopped[known] = found
         return arm.whenever_stopped[known]
 

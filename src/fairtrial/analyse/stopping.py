@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.analyse.comparison import ANYTIME
-from fairtrial.core.stopping import case_order
+from fairtrial.core.order import case_order
 from fairtrial.stats import Aggregate, betting_sequence
 from fairtrial.stats.mean import ALPHA
 
@@ -20,7 +20,7 @@ Adjust = Callable[[Aggregate, Mapping[int, float], tuple[float, float]], Aggrega
 def whenever_stopped(
     plain: Aggregate,
     means: Mapping[int, float],
-    run_id: str,
+    order_key: str | None,
     case_count: int,
     bounds: tuple[float, float] = (0.0, 1.0),
     alpha: float = ALPHA,
@@ -32,7 +32,7 @@ def whenever_stopped(
     """
     if not means or not all(map(math.isfinite, bounds)):
         return plain
-    order_of = {position: number for number, position in enumerate(case_order(run_id, case_count))}
+    order_of = {position: number for number, position in enumerate(case_order(order_key, case_count))}
     values = [means[position] for position in sorted(means, key=lambda position: order_of[position])]
     sequence = betting_sequence(values, alpha=alpha, bounds=bounds)
     return msgspec.structs.replace(

@@ -147,7 +147,7 @@ def summarise(
     latencies = totals.latencies(store, record.id)
     scores = totals.case_scores(store, record.id, plan.id, record.scoring)
     settings: dict[str, Any] = msgspec.json.decode(record.settings)
-    adjust = adjustment(record.id, plan, settings)
+    adjust = adjustment(record, plan, settings)
     aggregates = [_aggregate(scores.get(arm.position), adjust) for arm in plan_arms]
     metrics = totals.metric_scores(store, record.id, plan.id, record.scoring)
     judged = totals.judge_totals(store, record.id, record.scoring)
@@ -213,11 +213,11 @@ def summarise(
     )
 
 
-def adjustment(run_id: str, plan: PlanRecord, settings: dict[str, Any]) -> Adjust:
+def adjustment(record: RunRecord, plan: PlanRecord, settings: dict[str, Any]) -> Adjust:
     """Return how to adjust aggregates: not at all, or to be valid whenever the run stopped if it could stop early."""
     if not could_stop(settings):
         return lambda plain, means, bounds: plain
-    return lambda plain, means, bounds: whenever_stopped(plain, means, run_id, plan.case_count, bounds)
+    return lambda plain, means, bounds: whenever_stopped(plain, means, record.order_key, plan.case_count, bounds)
 
 
 def _aggregate(scores: CaseScores | None, adjust: Adjust) -> Aggregate:

@@ -133,7 +133,7 @@ def run(
     Args:
         suite: A suite, a mapping with the keys of a suite file, or the path of one.
         runs: Run it so many times in sequence, as a series; the result is a list of runs.
-        options: Which part of a file or mapping to run, such as `RunOptions(limit=5)`.
+        options: Which part of a file or mapping to run, such as `RunOptions(limit=5)`: 5 random cases, always the same.
         store: Where it is stored: `sqlite:///file.db` or a file name; default: `FAIRTRIAL_STORE`, or else
             `.fairtrial/fairtrial.db`.
         progress: Whether to show a line of progress; default: in notebooks and terminals.

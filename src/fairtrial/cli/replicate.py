@@ -39,7 +39,8 @@ _DIFFERENCES = (
 @option("--demo", is_flag=True, help="Use a scripted model that does not care for tone: no API key, no network.")
 @option("--run", "run_id", metavar="RUN", help="Only analyse a run that was made before.")
 @option("--runs", type=click.IntRange(min=1), default=10, show_default=True, help="How often everything is asked.")
-@option("--limit", type=click.IntRange(min=1, max=50), help="Only the first N of the 50 questions.")
+@option("--limit", type=click.IntRange(min=1, max=50), help="Only N of the 50 questions, drawn at random.")
+@option("--first", type=click.IntRange(min=1, max=50), help="Only the first N of the 50 questions.")
 @option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time.")
 @option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this.")
 @output_option
@@ -52,6 +53,7 @@ def command(
     run_id: str | None,
     runs: int,
     limit: int | None,
+    first: int | None,
     concurrency: int | None,
     budget_usd: float | None,
     outputs: tuple[str, ...],
@@ -79,7 +81,8 @@ def command(
         run = Run.find(run_id, open_store(store))
     else:
         check_outputs(outputs)
-        suite = _suite(targets, runs, limit, RunOptions(budget_usd=budget_usd, concurrency=concurrency))
+        options = RunOptions(limit=limit, first=first, budget_usd=budget_usd, concurrency=concurrency)
+        suite = _suite(targets, runs, options)
         opened = open_store(store, create=True)
         run = run_coroutine(pipeline.arun(suite, store=opened, watch=watcher(quiet=quiet)))
         code = Ending(outputs=outputs, quiet=True).report(run)
@@ -91,14 +94,14 @@ def command(
     return code
 
 
-def _suite(targets: tuple[str, ...], runs: int, limit: int | None, options: RunOptions) -> Suite:
+def _suite(targets: tuple[str, ...], runs: int, options: RunOptions) -> Suite:
     import yaml
 
     from fairtrial.config import parse_suite
     from fairtrial.suites.politeness import demo_target, document
 
     load_dotenv()
-    asked = document(list(targets) or [demo_target(runs)], runs=runs, limit=limit)
+    asked = document(list(targets) or [demo_target(runs)], runs=runs)
     text = yaml.safe_dump(asked, sort_keys=False, allow_unicode=True)
     return parse_suite(text, file="politeness", options=options)
 

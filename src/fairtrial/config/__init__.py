@@ -3,6 +3,7 @@
 from fairtrial.config.judges import embedders_named, judge_named
 from fairtrial.config.keys import variables_of
 from fairtrial.config.load import load_suite, parse_suite
-from fairtrial.config.suite import RunOptions, Suite
+from fairtrial.config.run_options import RunOptions
+from fairtrial.config.suite import Suite
 
 __all__ = ["RunOptions", "Suite", "embedders_named", "judge_named", "load_suite", "parse_suite", "variables_of"]

@@ -49,7 +49,7 @@ def check_cases(suite: Suite, source: Source, *, whole: bool) -> None:
             source.problems.append(Problem(f"stopped after {_MAX_PROBLEMS} problems; there may be more", suite.file))
             break
     suite.case_count, suite.scorers, suite.repeated = count, checker.scorers, checker.repeated
-    if suite.options.limit is None:
+    if suite.options.limit is None and suite.options.first is None:
         for name in sorted(set(suite.options.cases) - checker.seen_names):
             source.problem((), f"--case {name}: there is no such case")
     if count == 0 and not source.problems:

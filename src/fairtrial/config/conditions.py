@@ -12,10 +12,10 @@ from fairtrial.config.document import (
     SuiteDocument,
 )
 from fairtrial.config.mcp_servers import servers_of
+from fairtrial.config.run_options import RunOptions
 from fairtrial.config.skills import resolve_skills
 from fairtrial.config.source import Source, check_choice, check_scorer
 from fairtrial.config.style_files import style_entries
-from fairtrial.config.suite import RunOptions
 from fairtrial.config.wording import Wording, needs_templates, prompts_of, system_text, wording_of
 from fairtrial.core import registry
 from fairtrial.core.experiment import (

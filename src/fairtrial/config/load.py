@@ -19,9 +19,10 @@ from fairtrial.config.keys import variables_of
 from fairtrial.config.literals import check_literals
 from fairtrial.config.money import check_prices
 from fairtrial.config.resolve import resolve_arms
+from fairtrial.config.run_options import RunOptions
 from fairtrial.config.source import Source
 from fairtrial.config.stopping import stop_rule
-from fairtrial.config.suite import RunOptions, Suite
+from fairtrial.config.suite import Suite
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.functions import is_given

@@ -15,9 +15,9 @@ from fairtrial.config.document import (
     TargetEntry,
 )
 from fairtrial.config.judges import has_turns
+from fairtrial.config.run_options import RunOptions
 from fairtrial.config.skills import given_as_text, with_skill_files
 from fairtrial.config.source import Source, check_choice, check_scorer
-from fairtrial.config.suite import RunOptions
 from fairtrial.config.targets import TargetResolver
 from fairtrial.config.workspaces import resolve_workspace
 from fairtrial.core import registry

@@ -17,7 +17,9 @@ from fairtrial.config.cases import built_in_cases, inline_case
 from fairtrial.config.dataset import Dataset
 from fairtrial.config.defaults import attached_names
 from fairtrial.config.document import CaseEntry, CaseSettings, DatasetEntry, SuiteDocument
+from fairtrial.config.drawing import Drawing, Located
 from fairtrial.config.keys import variables_of
+from fairtrial.config.run_options import RunOptions
 from fairtrial.config.skills import skill_files, skill_paths
 from fairtrial.config.source import Source
 from fairtrial.config.web_files import is_address
@@ -42,24 +44,6 @@ if TYPE_CHECKING:
 
 _TAG = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
 _NAME = re.compile(r"[^\W\d]\w*")
-
-
-class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Selections and overrides for a run; None keeps the suite's setting."""
-
-    cases: tuple[str, ...] = ()
-    targets: tuple[str, ...] = ()
-    conditions: tuple[str, ...] = ()
-    limit: int | None = None
-    repeats: int | None = None
-    concurrency: int | None = None
-    timeout: float | None = None
-    budget_usd: float | None = None
-    benchmark_mode: bool | None = None
-    cache: bool | None = None
-    stream: bool | None = None
-    stop_when: Literal["decided", "equivalent"] | None = None
-    margin: float | None = None  # 0–1
 
 
 class Suite:
@@ -148,7 +132,7 @@ class Suite:
             suite: Cases that come with fairtrial.
             description: What it is about.
             folder: What paths are relative to; default: the working directory.
-            options: Which part of it to run, such as `RunOptions(limit=5)`.
+            options: Which part of it to run, such as `RunOptions(limit=5)`: 5 random cases, always the same.
         """
         from fairtrial.config.load import check_source
         from fairtrial.config.python import Made
@@ -190,6 +174,7 @@ class Suite:
         self.vars = document.vars
         self.text, self.file, self.folder = source.text, source.file, folder
         self.options, self.variables = options, variables
+        self._drawing = Drawing(options)
         self.arms, self.settings = arms, settings
         self._source, self._document = source, document
         self._dataset = self._open_dataset(document.dataset) if document.dataset else None
@@ -304,20 +289,13 @@ class Suite:
         A stopping rule, a sample and a selection depend on all cases, and a scorer on a case may need a judge.
         """
         dataset, options = self._document.dataset, self.options
-        depends = options.stop_when or options.cases or options.limit or options.repeats
+        depends = options.stop_when or options.selected()
         return dataset is not None and dataset.scorer is None and dataset.sample is None and not depends
 
-    def located_cases(self) -> Iterator[tuple[Problem, Case | None, str]]:
+    def located_cases(self) -> Iterator[Located]:
         """Yield (place, case, problem) for every selected case; unreadable cases are always included."""
-        selected = set(self.options.cases)
-        position = 0
-        for place, case, problem in self._all_cases():
-            if case is not None and selected and case.id not in selected:
-                continue
-            if self.options.limit is not None and position >= self.options.limit:
-                return
+        for position, (place, case, problem) in enumerate(self._drawing.cases(self._all_cases)):
             yield place, self._with_position(case, position), problem
-            position += 1
 
     def _with_position(self, case: Case | None, position: int) -> Case | None:
         if case is None:
@@ -327,7 +305,7 @@ class Suite:
             return case  # as most are: a copy of each of a million cases takes a while
         return msgspec.structs.replace(case, position=position, repeats=repeats)
 
-    def _all_cases(self) -> Iterator[tuple[Problem, Case | None, str]]:
+    def _all_cases(self) -> Iterator[Located]:
         for index, entry in enumerate(self._document.cases):
             path: KeyPath = ("cases", index)
             place = Problem("", self.file, self._source.line(path), f"cases.{index}")
@@ -383,7 +361,10 @@ class Suite:
         arms = self.variables.template_all(msgspec.to_builtins(self.arms))
         for arm in arms:
             _forget_unused(arm)
-        selection = [self.options.cases, self.options.limit, self.options.repeats]
+        options = self.options
+        # `first` is in the place of the limit of earlier versions, which took the first cases too.
+        some = options.first if options.limit is None else {"random": options.limit}
+        selection = [options.cases, some, options.repeats]
         folder = str(self.folder.resolve())  # files next to the suite are part of what is asked
         return content_hash([self.name, self.text, self.dataset_sha256, folder, arms, selection])[:32]
 

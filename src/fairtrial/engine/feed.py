@@ -1,4 +1,4 @@
-"""The cases of a plan as they become readable: a run starts with the first ones while the others are being stored."""
+"""The cases of a plan while they are being stored: a run asks none before it has all, since their order is random."""
 
 from __future__ import annotations
 
@@ -45,12 +45,6 @@ class CaseFeed:
                 raise self._problem
             self._changed.clear()
             await self._changed.wait()
-        return self.planned.cases
-
-    async def wait_for_all(self) -> int:
-        """Wait until all cases are stored; return their number."""
-        while not self.complete:
-            await self.wait_for(self.planned.cases + 1)
         return self.planned.cases
 
     def _write(self, loop: asyncio.AbstractEventLoop, batches: Generator[Planned, None, None]) -> None:

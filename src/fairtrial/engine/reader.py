@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
@@ -40,8 +40,8 @@ class CaseSlice(NamedTuple):
 class Reader:
     """Reads in its own threads, so that nothing else can block them."""
 
-    def __init__(self, store: Store, job: Job, scoring: int, order: list[int] | None) -> None:
-        self._store, self._job, self._scoring, self._order = store, job, scoring, order
+    def __init__(self, store: Store, job: Job, scoring: int) -> None:
+        self._store, self._job, self._scoring = store, job, scoring
         self._files = FileCache(self._load_file)
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="fairtrial-reader")
         self._waiting = Waiting()
@@ -54,19 +54,14 @@ class Reader:
     async def _read(self, function: Callable[..., T], *args: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._waiting.call, function, *args)
 
-    async def slice(self, first: int) -> CaseSlice:
-        """Return the next cases, starting at `first`."""
-        return await self._read(self._slice, first)
+    async def slice(self, positions: Sequence[int]) -> CaseSlice:
+        """Return these cases, in this order."""
+        return await self._read(self._slice, positions)
 
-    def _slice(self, first: int) -> CaseSlice:
+    def _slice(self, positions: Sequence[int]) -> CaseSlice:
         job, store = self._job, self._store
-        if self._order is None:
-            cases = store.cases(job.plan_id, first, SLICE, job.variables)
-            stored = () if job.fresh else store.trial_rows(job.run_id, self._scoring, first=first, count=SLICE)
-        else:
-            positions = self._order[first : first + SLICE]
-            cases = store.cases_at(job.plan_id, positions, job.variables)
-            stored = () if job.fresh else store.trial_rows(job.run_id, self._scoring, cases=positions)
+        cases = store.cases_at(job.plan_id, positions, job.variables)
+        stored = () if job.fresh else store.trial_rows(job.run_id, self._scoring, cases=positions)
         return CaseSlice(cases, {place_of(row): row for row in stored}, {} if job.fresh else self._turns(cases))
 
     def _turns(self, cases: list[Case]) -> dict[Place, tuple[Turn, ...]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from itertools import count
 
 import msgspec
 
@@ -16,9 +15,9 @@ from fairtrial.core.experiment import Arm
 from fairtrial.core.judge import Judgement
 from fairtrial.core.listening import NOBODY, Listener
 from fairtrial.core.money import Cost
+from fairtrial.core.order import case_order
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.settings import target_specs
-from fairtrial.core.stopping import case_order
 from fairtrial.core.target import Target
 from fairtrial.core.trial import Trial
 from fairtrial.engine.batch_book import BatchBook
@@ -52,8 +51,10 @@ class Engine:
         feed: CaseFeed,
         progress: Progress,
         *,
+        order_key: str | None,
         spent: float = 0.0,
     ) -> None:
+        """`order_key`: what the random order of cases is drawn from; None asks them in the suite's order."""
         self.job, self.progress = _within_open_files(job, progress), progress
         self.halt: Halt | None = None
         self.listen: Callable[[Trial], Listener] | None = None
@@ -62,14 +63,10 @@ class Engine:
         self._given_up: dict[str, str] = {}  # targets that stopped working; the others continue without them
         self._lanes_task: asyncio.Task[None] | None = None
         self._feed, progress.growing = feed, not feed.complete
-        self._order: list[int] | None = None
+        self._order_key, self._order = order_key, case_order(None, 0)  # drawn when all cases are stored
         self._decision: Decision | None = None
-        if job.settings.stop is not None:
-            self._order = case_order(job.run_id, feed.planned.cases)
-            if job.mode == "resume" and not job.settings.stop.over:
-                self._decision = Decision(job.settings.stop, job.arms, self._order)
         self._case_completed = asyncio.Event()  # wakes lanes that were too far ahead
-        self._reader = Reader(store, self.job, scoring.number, self._order)
+        self._reader = Reader(store, self.job, scoring.number)
         self._recorder = Recorder(store, self.job, scoring, spent, progress.wait)
         self._book = BatchBook(store, job.run_id, self._recorder.save_batch)
         self._executor = self._executor_of(targets, scoring)
@@ -98,7 +95,6 @@ class Engine:
         """Work until nothing is left to do, or until `halt` says why the run stopped."""
         if self.progress.patient and not self.job.fresh:
             await self._book.load()
-        reading = asyncio.create_task(self._read_all_cases())
         async with self._recorder, self._executor:  # an executor's last costs are recorded
             self._lanes_task = asyncio.create_task(self._all_lanes())
             try:
@@ -113,11 +109,12 @@ class Engine:
             except BaseExceptionGroup as group:
                 raise _first_exception(group) from group
             finally:
-                reading.cancel()
                 self._reader.close()
 
     async def _all_lanes(self) -> None:
-        await self._try_judges()
+        await self._draw_order()
+        if self.halt is None:
+            await self._try_judges()
         if self.halt is not None:
             return
         async with asyncio.TaskGroup() as group:
@@ -141,11 +138,9 @@ class Engine:
     async def _trials(self, arms: Sequence[Arm]) -> AsyncIterator[Trial]:
         """Yield the remaining trials of these arms, slice by slice, so that memory does not grow with the plan."""
         job = self.job
-        for first in count(0, SLICE):
+        for first in range(0, len(self._order), SLICE):
             with self._executor.reading():
-                if not await self._has_cases(first):
-                    return
-                cases, stored, turns = await self._reader.slice(first)
+                cases, stored, turns = await self._reader.slice(self._order[first : first + SLICE].tolist())
             numbers = {case.position: first + number for number, case in enumerate(cases)}
             for planned in trials_of(cases, arms, benchmark_mode=job.settings.benchmark_mode):
                 trial, place = planned, planned.place
@@ -166,26 +161,20 @@ class Engine:
                     assert row is not None
                     yield msgspec.structs.replace(trial, stored=self._reader.answer(row))
 
-    async def _read_all_cases(self) -> None:
-        """Stop the run as soon as a case turns out to be unreadable: the dataset will have to be corrected."""
+    async def _draw_order(self) -> None:
+        """Wait until all cases are stored, then draw their order; stop the run if one turns out to be unreadable."""
+        feed, stop = self._feed, self.job.settings.stop
         try:
-            await self._feed.wait_for_all()
+            while self.progress.growing:
+                planned = [feed.planned.trials(arm) for arm in self.job.arms]
+                self.progress.plan(planned, growing=not feed.complete)
+                await feed.wait_for(feed.planned.cases + 1)
         except ProblemsError as error:
             self._stop(Halt(str(error), unreadable=True))
-        except Exception:
-            return  # raised where the cases are needed
-
-    async def _has_cases(self, first: int) -> bool:
-        """Wait for the slice of cases that starts at `first`; return whether there is one."""
-        try:
-            stored = await self._feed.wait_for(first + SLICE)
-        except ProblemsError as error:
-            self._stop(Halt(str(error), unreadable=True))
-            return False
-        if self.progress.growing:
-            planned = [self._feed.planned.trials(arm) for arm in self.job.arms]
-            self.progress.plan(planned, growing=not self._feed.complete)
-        return first < stored
+            return
+        self._order = case_order(self._order_key, feed.planned.cases)
+        if stop is not None and not stop.over and self.job.mode == "resume":
+            self._decision = Decision(stop, self.job.arms, self._order)
 
     async def _wait_for_other_lanes(self, number: int) -> None:
         """If the run may stop at any case, keep lanes from running far ahead: their answers might not be needed."""

@@ -24,6 +24,7 @@ from fairtrial.store.planned import count_by_position
 from fairtrial.store.statements import UPSERTS, upsert_replacing
 
 UNFINISHED = -1  # the case count of a plan that is still being written
+RANDOM = "random"  # the order in which a run asks its cases
 NUMBERS = "numbers of runs"  # given in one transaction at a time
 _PATIENCE = 1.0
 _AT_ONCE = 500  # whole trials in memory
@@ -65,6 +66,22 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         """Where the run was imported from; None if it was made here."""
         origin: dict[str, Any] | None = msgspec.json.decode(self.context).get("imported")
         return origin
+
+    @property
+    def order_key(self) -> str | None:
+        """What the random order of its cases is drawn from; None if they are in the suite's order.
+
+        Before runs recorded their order, only those that could stop early had a random one, drawn from their own id.
+        """
+        if msgspec.json.decode(self.context).get("order") == RANDOM:
+            return self.plan_id
+        return self.id if msgspec.json.decode(self.settings).get("stop") is not None else None
+
+    @property
+    def selected(self) -> dict[str, Any] | None:
+        """Which cases of its suite were selected, as options of a run; None if that was not recorded."""
+        selected: dict[str, Any] | None = msgspec.json.decode(self.context).get("selected")
+        return selected
 
 
 class Store:
@@ -280,8 +297,11 @@ class Store:
         table = schema.cases
         query = select(table).where(table.c.plan_id == plan_id, table.c.position.in_(positions))
         with self.reading() as connection:
-            by_position = {row["position"]: row for row in connection.execute(query).mappings()}
-        return [rows.read_case(by_position[position], variables) for position in positions]
+            found = connection.execute(query)
+            names = tuple(found.keys())
+            by_position = {row.position: row for row in found.all()}
+        ordered = (dict(zip(names, by_position[position], strict=True)) for position in positions)
+        return [rows.read_case(row, variables) for row in ordered]
 
     def trial_rows(
         self,

@@ -10,7 +10,7 @@ from starlette.datastructures import FormData
 from fairtrial.core.errors import FairtrialError
 
 _MAX = 1e12
-_MINIMA = {"repeats": 1, "concurrency": 1, "limit": 1, "runs": 1, "budget_usd": 0.0, "timeout": 0.001}
+_MINIMA = {"repeats": 1, "concurrency": 1, "limit": 1, "first": 1, "runs": 1, "budget_usd": 0.0, "timeout": 0.001}
 
 
 def number(form: FormData, name: str, *, whole: bool = True) -> Any:

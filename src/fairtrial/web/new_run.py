@@ -31,7 +31,7 @@ from fairtrial.workflows.calibrate import calibration_notes, scorers_of
 from fairtrial.workflows.estimate import estimate
 
 PARAMS = ("temperature", "top_p", "max_tokens", "frequency_penalty", "presence_penalty", "seed")
-_INTEGER_OPTIONS = ("repeats", "concurrency", "limit")
+_INTEGER_OPTIONS = ("repeats", "concurrency", "limit", "first")
 RUN_COUNTS = (1, 3, 5, 10)
 
 
@@ -54,7 +54,7 @@ class NewRun:
         if file:
             try:
                 # The choices are known without reading every case; `_first_estimate` reads them all.
-                suite = self._load(file, files.read(self._site.folder, file), RunOptions(limit=1))
+                suite = self._load(file, files.read(self._site.folder, file), RunOptions(first=1))
                 values |= self._choices(suite)
             except FairtrialError as error:
                 values["error"] = str(error)

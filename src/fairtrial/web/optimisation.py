@@ -42,7 +42,7 @@ _EVEN = (0.5, 0.5)
 _AT_OPTIMUM = 1e-6  # normalised gap
 _SIZES = (2, 5, 10, 50, 100)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}")
-_ONE_CASE = RunOptions(limit=1)
+_ONE_CASE = RunOptions(first=1)
 _MEDIA = {
     "html": "text/html",
     "md": "text/markdown",

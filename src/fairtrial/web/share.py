@@ -134,7 +134,7 @@ def _commands(run: Run, store: str) -> list[tuple[str, str]]:
     conditions = list(dict.fromkeys(arm.condition.name for arm in arms))
     if len(conditions) < len(document.get("conditions") or ()):
         options += [part for name in conditions for part in ("--condition", name)]
-    options += ["--limit", str(run.plan.case_count)]
+    options += _selection(run)
     repeats = {arm.repeats for arm in arms}
     options += ["--repeats", str(repeats.pop())] if len(repeats) == 1 else []
     for name in ("concurrency", "timeout", "budget_usd"):
@@ -152,6 +152,17 @@ def _commands(run: Run, store: str) -> list[tuple[str, str]]:
         ("Compare its arms", shlex.join(["fairtrial", "compare", run.id, "--details", *where])),
         ("Write the report to a file", shlex.join(["fairtrial", "report", run.id, "-o", "report.html", *where])),
         ("Write the site into a folder", shlex.join(["fairtrial", "report", run.id, "--site", "public", *where])),
+    ]
+
+
+def _selection(run: Run) -> list[str]:
+    """Return the options that select the cases of a run; those of earlier versions were the first of their suite."""
+    selected = run.record.selected
+    if selected is None:
+        return ["--first", str(run.plan.case_count)]
+    options = [part for name in selected.get("cases", ()) for part in ("--case", name)]
+    return options + [
+        part for name in ("limit", "first") if name in selected for part in (f"--{name}", str(selected[name]))
     ]
 
 

@@ -135,7 +135,7 @@ async def next_run(
     assert first.series_id is not None
     series = Series(first.series_id, runs)
     context = msgspec.json.decode(first.context)
-    facts = {name: context[name] for name in ("dataset", "code") if name in context} | dict(more or {})
+    facts = {name: context[name] for name in ("dataset", "code", "selected") if name in context} | dict(more or {})
     return await start_run(store, job, _scorers(store, job), first.settings, series, watch, facts=facts)
 
 

@@ -33,7 +33,7 @@ def tones() -> dict[str, list[str]]:
     return found
 
 
-def document(targets: list[Any], *, runs: int = RUNS, limit: int | None = None) -> dict[str, Any]:
+def document(targets: list[Any], *, runs: int = RUNS) -> dict[str, Any]:
     """Return the suite: every question in every tone, `runs` times. Only what stands before the question differs."""
     return {
         "name": "politeness",
@@ -41,7 +41,7 @@ def document(targets: list[Any], *, runs: int = RUNS, limit: int | None = None) 
         "repeats": runs,
         "prompts": {tone: f"{{{{ {tone} }}}}\n\n{{{{ input }}}}\n\n{_FORMAT}" for tone in tones()},
         "scorer": "choice",
-        "cases": [_case(question, place) for place, question in enumerate(questions()[:limit])],
+        "cases": [_case(question, place) for place, question in enumerate(questions())],
     }
 
 

@@ -1,0 +1,39 @@
+"""What a run changes about its suite: which part of it is asked, and how."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from fairtrial.core.errors import FairtrialError
+
+
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Selections and overrides for a run; None keeps the suite's setting."""
+
+    cases: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    limit: int | None = None  # so many cases, drawn at random
+    first: int | None = None  # so many cases, from the start
+    repeats: int | None = None
+    concurrency: int | None = None
+    timeout: float | None = None
+    budget_usd: float | None = None
+    benchmark_mode: bool | None = None
+    cache: bool | None = None
+    stream: bool | None = None
+    stop_when: Literal["decided", "equivalent"] | None = None
+    margin: float | None = None  # 0–1
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.first is not None:
+            raise FairtrialError(
+                "limit and first cannot be combined: limit draws cases at random, first takes them from the start"
+            )
+
+    def selected(self) -> dict[str, Any]:
+        """Return the options that decide which cases there are."""
+        chosen = {name: getattr(self, name) for name in ("cases", "limit", "first", "repeats")}
+        return {name: value for name, value in chosen.items() if value}
