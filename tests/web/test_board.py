@@ -67,3 +67,21 @@ async def test_a_board_without_any_score_says_so(run_suite, client):  # noqa: F8
     assert "Nothing to rank yet" in client.get("/board").text
     await run_suite(targets=[arm("dead", 4, 4, faults={"refused": 1.0})], cases=cases(4), retry={"attempts": 1})
     assert "No finished run of this suite has a score yet" in client.get("/board?wait=1").text
+
+
+@pytest.mark.parametrize(
+    ("options", "selects"), [(RunOptions(limit=5), "--limit 5"), (RunOptions(first=5), "--first 5"), (None, "")]
+)
+async def test_the_command_that_runs_it_again_selects_the_same_cases(run_suite, client, options, selects):  # noqa: F811
+    run = await run_suite(options, targets=[arm("a", 20)], cases=cases())
+    command = (
+        words(client.get(f"/runs/{run.id}/share").text).split(f"fairtrial run {run.id}.yaml")[1].split("fairtrial ")[0]
+    )
+    assert selects in command and bool(selects) is ("--limit" in command or "--first" in command)
+
+
+async def test_as_many_cases_are_not_the_same_cases(run_suite, client):  # noqa: F811
+    drawn = await run_suite(RunOptions(limit=5), targets=[arm("a", 20)], cases=cases())
+    first = await run_suite(RunOptions(first=5), targets=[arm("a", 20)], cases=cases())
+    standings, left_out = client.get("/board?wait=1").text.split('id="left-out"')
+    assert f"/runs/{first.id}" in standings and f"/runs/{drawn.id}" in left_out and "other cases" in left_out

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from fairtrial.analyse.asked import unfinished_notes
 from fairtrial.analyse.comparison import ANYTIME, Comparison
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 from fairtrial.core.questions import repeated_words
@@ -25,7 +26,7 @@ def guidance(scores: ScoreTable, pairs: Pairs, comparisons: Sequence[Comparison]
         *_about_method(comparisons),
         *_about_weights(scores, pairs, metric),
         *_about_scores(scores, pairs),
-        *_about_runs(scores),
+        *unfinished_notes(scores.sources),
         *_about_imports(scores),
         *_about_stopping(pairs, comparisons),
         *_about_noise(pairs),
@@ -112,13 +113,6 @@ def _scored_differently(a: ArmScores, b: ArmScores) -> bool:
     if a.judges != b.judges and (a.judges or b.judges) and a.source is not b.source:
         return True
     return bool(np.any((a.scorers != b.scorers) & (a.scorers >= 0) & (b.scorers >= 0)))
-
-
-def _about_runs(scores: ScoreTable) -> Iterator[str]:
-    for source in scores.sources:
-        for run in source.runs:
-            if run.status not in ("completed", "stopped"):
-                yield f"Run {run.id} is {run.status}: these results are not final."
 
 
 def _about_imports(scores: ScoreTable) -> Iterator[str]:

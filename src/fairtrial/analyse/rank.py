@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fairtrial.analyse.asked import unfinished_notes
 from fairtrial.analyse.battles import STYLE, Battles, By, from_pairs, from_scores
 from fairtrial.analyse.compare import decided
 from fairtrial.analyse.leaderboard import Leaderboard, table_leaderboard
@@ -142,7 +143,10 @@ def rank(
         by=by,
         places=places,
         matrix=_matrix(arms, places, battles, by),
-        notes=[_NOT_RATED] if unrated else _notes(len(keys), count, places, unscored, arms, ratings, by_pairs=by_pairs),
+        notes=[
+            *([_NOT_RATED] if unrated else _notes(len(keys), count, places, unscored, arms, ratings, by_pairs=by_pairs)),
+            *unfinished_notes(scores.sources),
+        ],
         style=_style(battles, ratings),
         by_pairs=by_pairs,
     )

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fairtrial.analyse.asked import Asked, asked_cases
 from fairtrial.analyse.judging import Judging, judging
 from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.analyse.lift import Lift, lifts
@@ -125,6 +126,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     limited: bool = False  # whether some cases are for some targets or conditions only
     could_stop: bool = False  # as soon as it was sure: then intervals are valid whenever it stopped
     repeated: int = 0  # cases that repeat the question of another one, without a cluster
+    asked: Asked | None = None  # which cases it has, if not all
 
 
 def ranked(arms: Sequence[ArmSummary]) -> list[ArmSummary]:
@@ -210,6 +212,7 @@ def summarise(
         limited=bool(cases.limited),
         could_stop=could_stop(settings),
         repeated=repeated_questions(store, plan, plan_arms),
+        asked=asked_cases(store, record, plan),
     )
 
 

@@ -80,7 +80,7 @@ def _print(
     print_lines(console, [head])
     for line, summary in zip(lines, summaries, strict=True):
         print_lines(console, [line])
-        if names := _names(summary, tags):
+        if names := _below(summary, tags):
             print_lines(console, [Text(f"   {printable(names)}", QUIET)])
     facts = [f"{total} runs in all"] if total > 1 else []
     facts += [f"fairtrial list --limit {total}"] if total > len(runs) else []
@@ -212,10 +212,13 @@ def _when(created: float, status: str) -> str:
     return f"{moment.day} {moment:%b}" if moment.year == now.year else f"{moment.day} {moment:%b %Y}"
 
 
-def _names(summary: RunSummary, tags: dict[str, list[str]]) -> str:
-    """Return the line below a run: its tags, its series and the series' tags; empty if it has none."""
+def _below(summary: RunSummary, tags: dict[str, list[str]]) -> str:
+    """Return the line below a run: which cases it has if not all, its tags, its series and the series' tags."""
+    from fairtrial.analyse.wording.asked import asked_brief
+
     series = summary.series_id
-    parts = list(tags.get(summary.run_id, ()))
+    parts = [asked_brief(summary.asked)] if summary.asked else []
+    parts += tags.get(summary.run_id, ())
     if series is not None:
         parts += [f"of series {series}", *tags.get(series, ())]
     return " · ".join(parts)

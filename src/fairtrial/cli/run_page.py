@@ -12,6 +12,7 @@ from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.leaderboard import Leaderboard, run_leaderboard
 from fairtrial.analyse.lines import notes, other_lines
 from fairtrial.analyse.summary import ArmSummary, Metric, RunSummary
+from fairtrial.analyse.wording.asked import by_budget
 from fairtrial.analyse.wording.kinds import NOTE, KindTable, kind_tables
 from fairtrial.analyse.wording.leaderboards import headline, settle_words
 from fairtrial.analyse.wording.numbers import cost_fact, milliseconds, money, number
@@ -175,7 +176,8 @@ def _print_arms(console: Console, summary: RunSummary, arms: Sequence[ArmSummary
 
 def _print_notes(console: Console, summary: RunSummary) -> None:
     texts = notes(summary)
-    if summary.reason and summary.status not in ("completed", summary.reason):
+    told = summary.asked is not None and by_budget(summary.reason)  # the notes begin with it
+    if summary.reason and not told and summary.status not in ("completed", summary.reason):
         texts.insert(0, f"{summary.status.capitalize()}: {summary.reason}.")
     elif summary.status == "running":
         texts.insert(0, "The run goes on: these numbers will change.")
@@ -269,7 +271,7 @@ def to_complete(run: Run, summary: RunSummary) -> list[tuple[str, str]]:
             (f"fairtrial retry{name}", f"the {lost:,} {'trial' if lost == 1 else 'trials'} without a score")
         )
     if waiting:
-        more = " --budget-usd MORE" if "budget" in (summary.reason or "") else ""
+        more = " --budget-usd MORE" if by_budget(summary.reason) else ""
         trials = f"the {waiting:,} {'trial' if waiting == 1 else 'trials'} not run"
         saved = "" if summary.status == "stopped" else "; everything is saved"
         commands.insert(0, (f"fairtrial resume{name}{more}", f"{trials}{saved}"))

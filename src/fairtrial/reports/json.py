@@ -9,6 +9,7 @@ from typing import IO, Any
 import msgspec
 
 from fairtrial.analyse import Run, TrialRecord
+from fairtrial.analyse.asked import Asked
 from fairtrial.analyse.cases import CaseResult, case_results
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.gate import Gate
@@ -24,6 +25,7 @@ from fairtrial.analyse.series_summary import SeriesSummary
 from fairtrial.analyse.summary import ArmSummary, Passes, RunSummary
 from fairtrial.analyse.tools import ToolSummary
 from fairtrial.analyse.units import in_points, points
+from fairtrial.analyse.wording.asked import asked_words
 from fairtrial.core.money import Cost
 from fairtrial.judging.attacks import Resistance
 from fairtrial.judging.calibration import Calibration
@@ -43,6 +45,7 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "suite": summary.suite,
         "status": summary.status,
         "dataset_sha256": summary.dataset_sha256,
+        "asked": _asked(summary.asked),
         "arms": [_arm(arm) for arm in summary.arms],
         "judging": _judging(summary),
         "lifts": [_lift(lift) for lift in summary.lifts],
@@ -52,6 +55,13 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "ended_at": iso_time(summary.ended_at),
         **{name: fields[name] for name in _SUMMARY_ONLY},
     }
+
+
+def _asked(asked: Asked | None) -> dict[str, Any] | None:
+    """Return which cases a run has; None if it has all of them."""
+    if asked is None:
+        return None
+    return {"cases": asked.cases, "of": asked.of, "drawn_at_random": asked.drawn, "note": asked_words(asked)}
 
 
 def _judging(summary: RunSummary) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from fairtrial.analyse import Run
+from fairtrial.analyse.asked import cases_key, unfinished_notes
 from fairtrial.analyse.figures import Links, leaders
 from fairtrial.analyse.overview import Overview, table_overview
 from fairtrial.analyse.score_table import ArmScores, read_scores, sources_of
@@ -57,6 +58,7 @@ class SuiteBoard(NamedTuple):
     arms: dict[str, ArmSummary]
     runs: dict[str, str]  # the run of every arm
     left_out: int  # runs on other cases
+    notes: list[str]  # about runs that have some of their cases only
 
 
 def check_address(base_url: str) -> None:
@@ -250,12 +252,8 @@ def suite_boards(results: Sequence[Result]) -> list[SuiteBoard]:
 
 def _suite_board(suite: str, results: Sequence[Result]) -> SuiteBoard:
     """Rank the latest result of every arm on the largest set of cases: a run on two cases is not ranked beside 200."""
-    whole = max(results, key=lambda result: (result.run.plan.case_count, result.run.id)).run.plan
-    same = [
-        result
-        for result in results
-        if (result.run.plan.dataset_sha256, result.run.plan.case_count) == (whole.dataset_sha256, whole.case_count)
-    ]
+    whole = max(results, key=lambda result: (result.run.plan.case_count, result.run.id)).run
+    same = [result for result in results if cases_key(result.run) == cases_key(whole)]
     scores = read_scores(sources_of(result.run for result in same))
     latest: dict[str, ArmScores] = {}
     for arm in scores.arms:  # of the newest run first
@@ -269,7 +267,8 @@ def _suite_board(suite: str, results: Sequence[Result]) -> SuiteBoard:
         for arm_summary in result.summary.arms:
             summaries.setdefault(arm_summary.arm, arm_summary)
             runs.setdefault(arm_summary.arm, result.run.id)
-    return SuiteBoard(suite, overview, summaries, runs, len(results) - len(same))
+    notes = list(unfinished_notes(scores.sources))
+    return SuiteBoard(suite, overview, summaries, runs, len(results) - len(same), notes)
 
 
 def _board(board: SuiteBoard, results: Sequence[Result]) -> dict[str, Any]:
@@ -280,6 +279,7 @@ def _board(board: SuiteBoard, results: Sequence[Result]) -> dict[str, Any]:
         "headline": headline(board.overview.leaderboard),
         "leaders": leaders(board.overview.leaderboard, board.arms, links),
         "settle": settle_words(board.overview.leaderboard),
+        "notes": board.notes,
         "left_out": counted(board.left_out, "run") if board.left_out else "",
         "history": _history(board, [result for result in results if result.summary.suite == board.suite]),
     }

@@ -61,6 +61,14 @@ def planned_trials(store: Store, plan_id: str, arms: tuple[Arm, ...]) -> list[in
     return [cases.trials(arm) for arm in arms]
 
 
+def asked_cases(store: Store, run_id: str) -> int:
+    """Return how many cases of a run have the outcome of a trial."""
+    table = schema.trials
+    query = select(func.count(table.c.case_position.distinct())).where(table.c.run_id == run_id)
+    with store.reading() as connection:
+        return int(connection.scalar(query) or 0)
+
+
 def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
     """Return counts and sums by arm position; arms without stored trials are missing."""
     trials, scores = schema.trials, schema.scores

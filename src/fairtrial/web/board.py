@@ -11,10 +11,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
+from fairtrial.analyse.asked import cases_key
 from fairtrial.analyse.figures import Links, Measurement, history_figure, kind_figures, leaders, measured, pair_matrix
 from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.leaderboard import Leaderboard
 from fairtrial.analyse.summary import ArmSummary
+from fairtrial.analyse.wording.asked import asked_words
 from fairtrial.analyse.wording.leaderboards import decided_words, headline_parts, settle_words
 from fairtrial.core.ids import content_hash
 from fairtrial.core.text import counted
@@ -102,6 +104,7 @@ def _view(
         "arm_href": links.arm,
         "leaders": leaders(leaderboard, {name: one.arm for name, one in newest.items()}, links),
         "settle": settle_words(leaderboard),
+        "notes": _asked_notes(newest),
         "matrix": pair_matrix(leaderboard, links) if len(order) > 2 else "",
         "decided": decided_words(leaderboard),
         "kinds": kind_figures(_kinds(newest), order, {name: one.arm.aggregate.mean for name, one in newest.items()}),
@@ -109,6 +112,12 @@ def _view(
         "hidden": hidden,
         "standings": [newest[label] for label in (*order, *leaderboard.unscored)],
     }
+
+
+def _asked_notes(newest: Mapping[str, Standing]) -> list[str]:
+    """Say which runs among the newest have some of the cases only."""
+    runs = {one.run.id: one.numbers.summary.asked for one in newest.values()}
+    return [asked_words(asked, name) for name, asked in runs.items() if asked]
 
 
 def _links(newest: Mapping[str, Standing]) -> Links:
@@ -126,18 +135,19 @@ def _links(newest: Mapping[str, Standing]) -> Links:
 def _runs_on_same_cases(runs: list[Run]) -> tuple[list[Run], list[tuple[RunRecord, str]]]:
     """Return the runs on the largest, most recent set of cases, and the others with why they are left out.
 
-    A run on the first two cases must not be ranked beside a run on all of them.
+    A run on two of the cases must not be ranked beside a run on all of them.
     """
     finished = [run for run in runs if run.record.status in _FINISHED]
     if not finished:
         return [], [(run.record, _unfinished(run)) for run in runs]
-    whole = max(finished, key=lambda run: (run.plan.case_count, run.id)).plan
+    most = max(finished, key=lambda run: (run.plan.case_count, run.id))
+    whole = most.plan
     same: list[Run] = []
     others: list[tuple[RunRecord, str]] = []
     for run in runs:
         if run.record.status not in _FINISHED:
             others.append((run.record, _unfinished(run)))
-        elif (run.plan.dataset_sha256, run.plan.case_count) == (whole.dataset_sha256, whole.case_count):
+        elif cases_key(run) == cases_key(most):
             same.append(run)
         elif run.plan.case_count < whole.case_count:
             others.append((run.record, f"{counted(run.plan.case_count, 'case')}, not {whole.case_count:,}"))

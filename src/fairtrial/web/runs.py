@@ -12,6 +12,7 @@ from starlette.routing import Route
 from fairtrial.analyse import Run
 from fairtrial.analyse.figures import series_figure
 from fairtrial.analyse.series_summary import SERIES_COLUMNS, series_cells
+from fairtrial.analyse.wording.asked import asked_brief
 from fairtrial.analyse.wording.comparisons import brief_lines, sentence
 from fairtrial.analyse.wording.leaderboards import headline_parts, standing_words
 from fairtrial.analyse.wording.scale import interval_words
@@ -239,6 +240,7 @@ def run_line(site: Site, run: Run, *, wait: float) -> dict[str, Any]:
         "waits": known is None and run.status != "running",
         "leader": None,
         "failed": 0,
+        "asked": "",
     }
     if known is None:
         return line
@@ -248,6 +250,7 @@ def run_line(site: Site, run: Run, *, wait: float) -> dict[str, Any]:
         "scored": sum(arm.scored for arm in arms),
         "trials": sum(arm.trials for arm in arms),
         "failed": sum(arm.failed + arm.unscored for arm in arms),
+        "asked": asked_brief(known.summary.asked) if known.summary.asked else "",
     }
     if leaderboard.places:
         first = leaderboard.places[0]

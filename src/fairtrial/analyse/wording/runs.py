@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fairtrial.analyse.wording.asked import asked_words
 from fairtrial.analyse.wording.numbers import deviation, money, number, plus_minus
 from fairtrial.analyse.wording.scale import Scale as DifferenceScale
 from fairtrial.analyse.wording.scale import signs
@@ -159,7 +160,7 @@ def failure_line(failure: tuple[str, str, int]) -> str:
 
 def run_notes(summary: RunSummary) -> list[str]:
     """Return what a reader should know before trusting the table."""
-    notes = []
+    notes = [asked_words(summary.asked)] if summary.asked else []
     counts = [arm.aggregate.count for arm in summary.arms if arm.aggregate.count]
     if counts and min(counts) < _FEW_CASES:
         notes.append(f"Few cases ({min(counts)}): the intervals are wide, and small differences mean nothing yet.")
@@ -197,7 +198,8 @@ def _stop_notes(summary: RunSummary) -> list[str]:
             f"{_MIDPOINTS} "
             "Among runs that stop early, differences are still too large on average."
         ]
-    notes = [f"{waiting:,} {'trial has' if waiting == 1 else 'trials have'} not been run."] if waiting else []
+    unsaid = waiting if summary.asked is None else 0
+    notes = [f"{unsaid:,} {'trial has' if unsaid == 1 else 'trials have'} not been run."] if unsaid else []
     return [*notes, f"This run could have stopped early. {_MIDPOINTS}"] if summary.could_stop else notes
 
 

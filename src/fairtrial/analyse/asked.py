@@ -1,0 +1,62 @@
+"""Which cases a run has that stopped before it was complete, or that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairtrial.analyse.wording.asked import asked_words
+from fairtrial.store import Store, totals
+from fairtrial.store.store import PlanRecord, RunRecord
+
+if TYPE_CHECKING:
+    from fairtrial.analyse.run import Run
+    from fairtrial.analyse.score_table import Source
+
+ENDED = ("completed", "stopped")  # statuses of runs that lack nothing
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """The cases that a run has asked so far."""
+
+    cases: int
+    of: int
+    drawn: bool | None  # at random; otherwise they are the first of the suite; None: another tool chose them
+    status: str
+    reason: str | None = None
+    more: bool = False  # the dataset has more cases than are counted: it was not read to its end
+
+
+def asked_cases(store: Store, record: RunRecord, plan: PlanRecord) -> Asked | None:
+    """Return which cases a run has; None if it has all of them, or all that it needed to be sure."""
+    if record.status in ENDED:
+        return None
+    cases = totals.asked_cases(store, record.id)
+    if cases == plan.case_count and not plan.unfinished:
+        return None
+    drawn = None if record.origin is not None else record.order_key is not None
+    return Asked(
+        cases=cases, of=plan.case_count, drawn=drawn, status=record.status, reason=record.reason, more=plan.unfinished
+    )
+
+
+def cases_key(run: Run) -> tuple[object, ...]:
+    """Return what only runs on the same cases of the same dataset have in common."""
+    selected = run.record.selected or {}
+    chosen = (repr(selected.get(name)) for name in ("cases", "limit", "first"))
+    return (run.plan.dataset_sha256, run.plan.case_count, *chosen)
+
+
+def unfinished_notes(sources: Sequence[Source]) -> Iterator[str]:
+    """Say of every run that lacks something which cases it has, or that it may change."""
+    runs = [run for source in sources for run in source.runs]
+    for run in runs:
+        if run.status in ENDED:
+            continue
+        asked = asked_cases(run.store, run.record, run.plan)
+        if asked is None:
+            yield f"Run {run.id} is {run.status}: these results are not final."
+        else:
+            yield asked_words(asked, run.id if len(runs) > 1 else "")
