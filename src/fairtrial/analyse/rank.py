@@ -135,6 +135,7 @@ def rank(
         places = _with_ratings(places, arms, battles, ratings)
     if by_pairs:
         places.sort(key=_by_rating)
+    notes = [_NOT_RATED] if unrated else _notes(len(keys), count, places, unscored, arms, ratings, by_pairs=by_pairs)
     return Ranking(
         sources=[source.label for source in scores.sources],
         metric=metric,
@@ -144,7 +145,11 @@ def rank(
         places=places,
         matrix=_matrix(arms, places, battles, by),
         notes=[
-            *([_NOT_RATED] if unrated else _notes(len(keys), count, places, unscored, arms, ratings, by_pairs=by_pairs)),
+            *(
+                [_NOT_RATED]
+                if unrated
+                else _notes(len(keys), count, places, unscored, arms, ratings, by_pairs=by_pairs)
+            ),
             *unfinished_notes(scores.sources),
         ],
         style=_style(battles, ratings),
