@@ -189,13 +189,20 @@ def test_the_judge_of_a_suite_is_calibrated_with_its_scorer():
         ft.calibrate(suite=small())
 
 
-def test_a_judge_without_source_scores_but_does_not_compare():
-    names = {}
-    exec('def typed(messages):\n    return \'{"score": 3, "reasoning": "so-so"}\'', names)
+def test_judges_without_source_score_and_compare_and_are_told_apart():
+    def typed(reply):
+        return eval(f"lambda messages: asked.append({reply!r}) or {reply!r}", {"asked": asked})
+
+    asked = []
     run = ft.run(small())
-    assert {trial.score for trial in ft.rescore(run, "llm_judge", judge=names["typed"]).trials()} == {0.3}
-    with pytest.raises(ft.FairtrialError, match="a judge without source code cannot be told from another"):
-        ft.pairwise(run, judge=names["typed"])
+    scored = ft.rescore(run, "llm_judge", judge=typed('{"score": 3, "reasoning": "so-so"}'))
+    assert {trial.score for trial in scored.trials()} == {0.3}
+    first, second = (f'{{"reasoning": "it", "better": "{better}"}}' for better in ("first", "second"))
+    for reply in (first, second, first):
+        assert not ft.pairwise(run, judge=typed(reply)).failures
+    assert (
+        asked.count(first) == asked.count(second) > 0
+    )  # what one has said is not said by the other, and not asked again
 
 
 async def test_a_stopped_series_goes_on():

@@ -17,16 +17,8 @@ from fairtrial.config.rows import COLUMNS, ROW_KEYS, Rows, is_frame, plain_cell,
 from fairtrial.config.source import Source
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, ProblemsError
-from fairtrial.core.functions import (
-    MARK,
-    UNSOURCED,
-    Function,
-    code_hash,
-    importable_name,
-    is_given,
-    own_name,
-    plain_name,
-)
+from fairtrial.core.fingerprint import code_hash
+from fairtrial.core.functions import MARK, Function, importable_name, is_given, own_name, plain_name
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.variables import Variables, escape_all
 
@@ -192,11 +184,11 @@ class Made:
         """Return the name of a function in the plan, and keep the function if nothing else finds it by that name."""
         name, code = importable_name(function), code_hash(function)
         if name is None:
-            name = f"{plain_name(function)}{MARK}{code or UNSOURCED}"
+            name = f"{plain_name(function)}{MARK}{code}"
             others = (f"{name}-{number}" for number in range(2, 10**6))  # same code, but another object
             name = next(one for one in chain([name], others) if self.functions.get(one, function) is function)
             self.functions[name] = function
-        self.code[name] = code or UNSOURCED
+        self.code[name] = code
         return name
 
     def _live(self, value: dict[str, Any]) -> dict[str, Any]:

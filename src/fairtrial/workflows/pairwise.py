@@ -13,7 +13,7 @@ from fairtrial.config.money import check_prices
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.file import File
-from fairtrial.core.functions import UNSOURCED, Functions
+from fairtrial.core.functions import Functions
 from fairtrial.core.judge import Judge, Judgement
 from fairtrial.core.money import total
 from fairtrial.core.place import place_of
@@ -51,10 +51,6 @@ async def apair(
     store = store or Store(create=False)
     record = store.find_run(name)
     job = with_judge(store, stored_job(store, record.id, "rescore", overrides or {}, functions), judge)
-    if any(UNSOURCED in spec.target.model for spec in job.settings.judges):
-        raise FairtrialError(
-            "a judge without source code cannot be told from another: define it in a file or a notebook"
-        )
     if not job.settings.judges:
         raise FairtrialError("this run has no judge: give one with --judge")
     check_keys(job.settings.judges)

@@ -11,7 +11,8 @@ import msgspec
 from fairtrial.config import embedders_named, judge_named, variables_of
 from fairtrial.core.code import load_function
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.functions import UNSOURCED, Functions, code_hash, is_given, own_name
+from fairtrial.core.fingerprint import LENGTH, code_hash
+from fairtrial.core.functions import MARK, Functions, is_given, own_name
 from fairtrial.core.options import functions_in
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.settings import JudgeSpec, Settings, target_specs
@@ -78,32 +79,32 @@ def check_functions(store: Store, job: Job, scorer: dict[str, Any] | None = None
 
 
 def _function_problem(name: str, job: Job, recorded: str | None) -> str:
-    own = own_name(name)
-    changed = f"the code of `{own}` has changed since it began; run the suite again"
     if is_given(name):
-        return _given_problem(name, job, changed)
+        return _given_problem(name, job)
     if recorded is None:
         return ""
     try:
         function = load_function(name, job.folder)
     except ValueError as error:
         return str(error)
-    return "" if code_hash(function) == recorded else changed
+    return "" if code_hash(function) == recorded else _changed(name, recorded)
 
 
-def _given_problem(name: str, job: Job, changed: str) -> str:
-    own = own_name(name)
-    if job.mode == "rescore" and name in job.functions:
-        return ""  # it is at hand, and nothing that it did before counts
-    if UNSOURCED in name:
+def _changed(name: str, recorded: str) -> str:
+    if len(recorded) != LENGTH:
         return (
-            f"`{own}` has no source code, so nobody can tell whether it is still the same; "
-            "define it in a file or a notebook and run the suite again"
+            "it was started by an earlier version of fairtrial, whose record of functions cannot be compared with "
+            "today's; run the suite again"
         )
+    return f"the code of `{own_name(name)}` has changed since it began; run the suite again"
+
+
+def _given_problem(name: str, job: Job) -> str:
+    own = own_name(name)
     if name in job.functions:
         return ""
     if any(own_name(other) == own for other in job.functions):
-        return changed
+        return _changed(name, name.partition(MARK)[2].partition("-")[0])
     return (
         f"`{own}` was given in Python and has no importable name; continue it there, with "
         "ft.resume(run, suite=suite), or move the function into a module and run the suite again"
