@@ -18,11 +18,11 @@ setup: .venv/.setup  ## everything for use and development
 
 test: setup lint  ## all tests; types are checked beside them, for that takes as long as many tests on one core
 	@$(BIN)/mypy > .venv/types.log 2>&1 & types=$$!; \
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; \
+	REQUIRE_LIBRARIES=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; \
 	wait $$types; types=$$?; cat .venv/types.log; exit $$((tests || types))
 
 test-quick: setup  ## a minute and a half: no browser, no model, no simulation, nothing slow
-	$(BIN)/pytest -n logical --dist worksteal -m "not browser and not model and not simulation and not slow"
+	REQUIRE_LIBRARIES=1 $(BIN)/pytest -n logical --dist worksteal -m "not browser and not model and not simulation and not slow"
 
 mutants: setup  ## whether the tests would notice: 200 small changes to the code
 	$(BIN)/python -m benchmarks.mutants

@@ -16,8 +16,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import psutil
-
 from fairtrial.suites import code_arena
 from fairtrial.webpage.checks import Check, checks_of
 from fairtrial.webpage.extract import Extracted, extract
@@ -30,6 +28,8 @@ _BUSY = "while True: pass"
 
 def _memory() -> int:
     """What this process and everything that it started have, shared pages counted once each."""
+    import psutil
+
     total = 0
     for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
         try:

@@ -10,8 +10,6 @@ import sys
 import tempfile
 from typing import Any
 
-import psutil
-
 _ATTEMPTS = 8
 _MEMORY = 100 * 2**20  # bytes of each node's object store: nothing large is kept there
 
@@ -54,8 +52,10 @@ class RayNodes:
                 print(f"a node did not start: {error}", file=sys.stderr)
         return self._cluster.add_node(**options)
 
-    def workers(self) -> list[psutil.Process]:
+    def workers(self) -> list[Any]:
         """The processes of our workers, on all nodes of this cluster and no other."""
+        import psutil
+
         found = []
         for node in self.nodes:
             for raylet in node.all_processes.get("raylet", []):

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import psycopg
 import pytest
 from filelock import FileLock
 
 from fairtrial.store import Store
+from tests.lazily import Library
 from tests.ports import free_port
+
+psycopg = Library("psycopg")
 
 USER, PASSWORD = "tester", "pass-word-of-the-tests"
 _FOLDER = "TESTS_POSTGRES_FOLDER"  # where the workers agree on one server

@@ -1,9 +1,12 @@
 """Processes that a test starts through a target, found again by an argument that no other process has."""
 
 import time
+from typing import Any
 from uuid import uuid4
 
-import psutil
+from tests.lazily import Library
+
+psutil = Library("psutil")
 
 
 def new_mark() -> str:
@@ -26,6 +29,6 @@ def ended(argument: str, within: float = 240) -> bool:
     return True
 
 
-def _with(argument: str) -> list[psutil.Process]:
+def _with(argument: str) -> list[Any]:
     """Also those to whom it was given as a part of an argument, such as a configuration."""
     return [p for p in psutil.process_iter(["cmdline"]) if argument in " ".join(p.info["cmdline"] or [])]

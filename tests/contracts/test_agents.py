@@ -9,7 +9,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import psutil
 import pytest
 
 from fairtrial import pipeline
@@ -18,9 +17,12 @@ from fairtrial.core import registry
 from fairtrial.core.providers import known_providers
 from fairtrial.workflows.resume import aresume
 from tests import forks
+from tests.lazily import Library
 from tests.processes import ended, new_mark
 from tests.programs import needed
 from tests.targets.test_agents import CASES, FACTS, hanging
+
+psutil = Library("psutil")
 
 AGENTS = {
     "claude-code": "claude-code:m1",

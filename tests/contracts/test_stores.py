@@ -5,7 +5,6 @@ import multiprocessing
 import sqlite3
 import threading
 
-import psycopg
 import pytest
 from filelock import Timeout
 from hypothesis import HealthCheck, given, settings
@@ -20,9 +19,11 @@ from fairtrial.store.address import dialect_of
 from fairtrial.store.dialect import translated
 from fairtrial.store.plans import add_plan
 from fairtrial.store.statements import UPSERTS
+from tests.lazily import Library
+
+psycopg = Library("psycopg")
 
 SPAWN = multiprocessing.get_context("spawn")
-LOCKED = {"sqlite": sqlite3.OperationalError("database is locked"), "postgresql": psycopg.errors.LockNotAvailable()}
 # An answer that every database must give back as it was.
 ODD_TEXTS = [
     "a\0b",
@@ -34,6 +35,14 @@ ODD_TEXTS = [
     "\x01\x7f\x9b",
     "'; drop table runs --",
 ]
+
+
+def locked(database: str) -> Exception:
+    return (
+        psycopg.errors.LockNotAvailable()
+        if database == "postgresql"
+        else sqlite3.OperationalError("database is locked")
+    )
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -159,7 +168,7 @@ def test_errors_are_sentences(dialect):
     with pytest.raises(StoreError, match="cannot be used: odd"), translated(dialect):
         raise OperationalError("", {}, Exception("odd"))
     with pytest.raises(StoreLockedError, match="locked by another program"), translated(dialect):
-        raise OperationalError("", {}, LOCKED[dialect.name])
+        raise OperationalError("", {}, locked(dialect.name))
     with pytest.raises(BadRowError, match="cannot store this row"), translated(dialect):
         raise OverflowError("too large")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -22,7 +23,10 @@ from pathlib import Path
 from typing import Any
 
 PROGRAM = "from fairtrial.cli.main import main\nmain()"  # `fairtrial` as text, for what is to come before it
-_SCRIPT = """#!{python} -IS
+# To Python, what starts it is a text: the first line of a script takes no blanks in a path, and not every length.
+_SCRIPT = """#!/bin/sh
+'''exec' {python} -IS "$0" "$@"
+' '''
 import json, os, signal, socket, sys
 
 link = socket.socket(socket.AF_UNIX)
@@ -130,7 +134,9 @@ def programs() -> Path:
     folder = Path(place.name)
     address = str(folder / "link")
     for name in ("fairtrial", "python"):
-        (folder / name).write_text(_SCRIPT.format(python=sys.executable, address=address, name=name), "utf-8")
+        (folder / name).write_text(
+            _SCRIPT.format(python=shlex.quote(sys.executable), address=address, name=name), "utf-8"
+        )
         (folder / name).chmod(0o755)
     command = [sys.executable, "-m", "tests.forks.server", address]
     server = subprocess.Popen(command, cwd=Path(__file__).parents[2], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -7,7 +7,6 @@ import json
 import time
 
 import pytest
-from playwright.async_api import expect
 
 from fairtrial import pipeline
 from fairtrial.analyse.leaderboard import run_leaderboard
@@ -17,6 +16,9 @@ from fairtrial.reports.html_answers import pack
 from fairtrial.store import Store
 from tests.analyse.test_compare import arm, cases
 from tests.axe import serious
+from tests.lazily import Library
+
+playwright = Library("playwright.async_api")
 
 EVIL = "</template></script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 
@@ -78,13 +80,13 @@ async def test_drill_down_to_one_answer_and_its_judge(run, visit, report):
     page = await visit(report)
     assert await page.inner_text("#count") == "24 cases"
     await page.fill("#search", "document.title")
-    await expect(page.locator("#count")).to_contain_text("1 of 24")
+    await playwright.expect(page.locator("#count")).to_contain_text("1 of 24")
     assert (await page.inner_text("#list h3")).startswith("c01")
     await page.click("#list .side1 >> nth=1")
     shown = await page.inner_text("#list .trial")
     assert EVIL in shown and "Judge mock:judge" in shown and "repeat 2" in shown and await page.title() != "owned"
     await page.fill("#search", "")
-    await expect(page.locator("#count")).to_contain_text("24")
+    await playwright.expect(page.locator("#count")).to_contain_text("24")
     await page.select_option("#kind", "none")
     missing = {trial.case_id for trial in run.trials() if trial.score is None}
     lost = {
@@ -92,7 +94,7 @@ async def test_drill_down_to_one_answer_and_its_judge(run, visit, report):
         for case in missing
         if not any(t.score is not None for t in run.trials() if (t.case_id, t.arm) == (case, "poor"))
     }
-    await expect(page.locator("#count")).to_contain_text(f"{len(lost)} of")
+    await playwright.expect(page.locator("#count")).to_contain_text(f"{len(lost)} of")
     assert page.trouble == [] and await page.title() != "owned"
 
 
@@ -102,13 +104,13 @@ async def test_marks_lead_to_answers_and_the_keyboard_suffices(visit, report):
     await page.focus(".forest .arm a >> nth=1")
     assert "poor" in await page.inner_text(".tip")
     await page.keyboard.press("Enter")
-    await expect(page.locator("#count")).to_contain_text("poor answers worst first")
-    await expect(page.locator("#list .side1 >> nth=0")).to_be_focused()
+    await playwright.expect(page.locator("#count")).to_contain_text("poor answers worst first")
+    await playwright.expect(page.locator("#list .side1 >> nth=0")).to_be_focused()
     await page.keyboard.press("Enter")
     assert "Question" in await page.inner_text("#list .trial >> nth=0")
     await page.focus("#count button")
     await page.keyboard.press("Enter")
-    await expect(page.locator("#count")).to_have_text("24 cases")
+    await playwright.expect(page.locator("#count")).to_have_text("24 cases")
     await page.focus("details.fold summary >> nth=0")
     await page.keyboard.press("Enter")
     assert await page.locator("details.fold[open]").count() == 1 and page.trouble == []
@@ -219,9 +221,9 @@ async def test_thousands_of_trials_are_usable(visit, run_suite, tmp_path):
     page = await visit(path)
     assert await page.inner_text("#count") == "2000 cases"
     await page.fill("#search", "question number 77")
-    await expect(page.locator("#count")).to_have_text("11 of 2000 cases")
+    await playwright.expect(page.locator("#count")).to_have_text("11 of 2000 cases")
     await page.click("#after")
-    await expect(page.locator("#page")).to_have_text("Page 2 of 2")
+    await playwright.expect(page.locator("#page")).to_have_text("Page 2 of 2")
     assert page.trouble == []
 
 

@@ -10,7 +10,6 @@ import xml.etree.ElementTree as ET
 
 import pytest
 from click.testing import CliRunner
-from playwright.async_api import expect
 
 import fairtrial as ft
 from fairtrial.analyse.leaderboard import run_leaderboard
@@ -24,8 +23,11 @@ from fairtrial.reports.site import write_site
 from fairtrial.webpage import picture
 from tests.analyse.test_compare import arm, cases
 from tests.axe import serious
+from tests.lazily import Library
 
 from .test_html import EVIL
+
+playwright = Library("playwright.async_api")
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -62,7 +64,7 @@ async def test_one_run_is_one_page(runs, visit, tmp_path, no_browser):
     page = await visit(site.folder / "index.html")
     assert await page.inner_text("h1") == headline(run_leaderboard(runs[0])) and page.trouble == []
     await page.fill("#search", "document.title")
-    await expect(page.locator("#count")).to_have_text("1 of 24 cases")
+    await playwright.expect(page.locator("#count")).to_have_text("1 of 24 cases")
     await page.click("#list .side1 >> nth=1")
     assert EVIL in await page.inner_text("#list .trial") and await page.title() != "owned" and page.trouble == []
 
@@ -103,7 +105,7 @@ async def test_it_works_from_a_web_space_and_asks_nobody_else(runs, browser, tmp
         )
         page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
         await page.goto(f"{origin}/{runs[0].id}.html")
-        await expect(page.locator("#count")).to_have_text("24 cases")
+        await playwright.expect(page.locator("#count")).to_have_text("24 cases")
         server.shutdown()
     assert wrong == []
 
@@ -214,7 +216,7 @@ async def test_many_answers_are_loaded_in_pieces(run_suite, visit, tmp_path, no_
     page = await visit(site.folder / "index.html")
     loaded = await page.locator("script[src]").count()
     await page.fill("#search", "answer 23 answer")
-    await expect(page.locator("#count")).to_have_text("1 of 24 cases")
+    await playwright.expect(page.locator("#count")).to_have_text("1 of 24 cases")
     assert await page.locator("script[src]").count() > loaded and page.trouble == []
 
 

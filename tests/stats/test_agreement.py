@@ -1,6 +1,5 @@
 """Agreement and correction by labels, against reference libraries and by simulation."""
 
-import krippendorff
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +14,9 @@ from fairtrial.stats import (
     krippendorff_alpha,
     lang_reiczigel,
 )
+from tests.lazily import Library
+
+krippendorff = Library("krippendorff")
 
 # Krippendorff's own worked example: four observers, twelve units, missing values; α is published.
 NAN = np.nan

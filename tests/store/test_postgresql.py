@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 from sqlalchemy import func, select
 
@@ -18,7 +17,10 @@ from fairtrial.store.plans import add_plan
 from fairtrial.workflows.resume import aresume
 from tests import forks
 from tests.conftest import numbered
+from tests.lazily import Library
 from tests.postgres import PASSWORD, Server
+
+psycopg = Library("psycopg")
 
 PRICES = {"openai:m": {"input": 100.0, "output": 100.0}}
 
@@ -136,7 +138,7 @@ def _charged(store: Store) -> float:
 def test_a_commit_whose_reply_is_lost_counts_once(opened, monkeypatch):
     commit = psycopg.Connection.commit
 
-    def commit_and_lose(connection: psycopg.Connection) -> None:
+    def commit_and_lose(connection) -> None:
         commit(connection)
         monkeypatch.undo()
         connection.close()
@@ -148,7 +150,7 @@ def test_a_commit_whose_reply_is_lost_counts_once(opened, monkeypatch):
 
 
 def test_a_commit_that_is_not_received_is_an_error_and_writes_nothing(opened, monkeypatch):
-    def lose(connection: psycopg.Connection) -> None:
+    def lose(connection) -> None:
         monkeypatch.undo()
         connection.close()
         raise psycopg.OperationalError("the connection is lost")

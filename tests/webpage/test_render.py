@@ -3,7 +3,6 @@
 import asyncio
 
 import msgspec
-import psutil
 import pytest
 import pytest_asyncio
 
@@ -16,6 +15,9 @@ from fairtrial.webpage.extract import Extracted
 from fairtrial.webpage.probes import probes
 from fairtrial.webpage.render import Renderer
 from fairtrial.webpage.rendering import Limits
+from tests.lazily import Library
+
+psutil = Library("psutil")
 
 # One renderer for all: a browser takes a second to start.
 pytestmark = [pytest.mark.usefixtures("chromium"), pytest.mark.asyncio(loop_scope="module")]
