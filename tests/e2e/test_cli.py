@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -396,7 +397,7 @@ def test_our_own_mistakes_are_one_sentence_too(cli, finished, monkeypatch):
 
 @pytest.mark.slow
 def test_output_into_a_closed_pipe(tmp_path, finished):
-    command = f"{sys.executable} -m fairtrial show --trials | head -n 1"
+    command = f"{shlex.quote(sys.executable)} -m fairtrial show --trials | head -n 1"
     done = subprocess.run(command, shell=True, check=False, cwd=tmp_path, capture_output=True, text=True)
     assert done.stderr == "" and done.stdout.startswith("run ")
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -440,7 +441,9 @@ class TestClaudeCode:
         await model()
         switch = tmp_path / "switch"
         script = tmp_path / "server.sh"
-        script.write_text(f"#!/bin/sh\n[ -e {switch} ] && exit 7\ntouch {switch}\nexec {sys.executable} {FACTS}\n")
+        script.write_text(
+            f"#!/bin/sh\n[ -e {switch} ] && exit 7\ntouch {switch}\nexec {shlex.join([sys.executable, str(FACTS)])}\n"
+        )
         script.chmod(0o755)
         run = await run_suite(
             targets=["claude-code:claude-test-1"],
@@ -498,7 +501,7 @@ class TestClaudeCode:
         await model()
         mark, hangs = new_mark(), tmp_path / "hangs"
         monkeypatch.setattr(ladder, "time_limit", limit_reached_when(hangs.exists))
-        (tmp_path / "wrap.sh").write_text(f"#!/bin/sh\n{sys.executable} server.py {mark}\n")
+        (tmp_path / "wrap.sh").write_text(f"#!/bin/sh\n{shlex.quote(sys.executable)} server.py {mark}\n")
         (tmp_path / "wrap.sh").chmod(0o755)
         (tmp_path / "server.py").write_text(Path(FACTS).read_text())
         run = await run_suite(

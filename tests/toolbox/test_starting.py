@@ -1,5 +1,6 @@
 """MCP servers that take their time to start: patience of their own, side by side, and not counted as latency."""
 
+import shlex
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -49,7 +50,9 @@ class TestPatience:
 
 def waiting_server(folder: Path, name: str, other: str, **more) -> McpServer:
     """A server that starts only once the other one has begun to."""
-    script = f"touch {name}; while [ ! -e {other} ]; do sleep 0.02; done; exec {sys.executable} {SHELF} ."
+    script = (
+        f"touch {name}; while [ ! -e {other} ]; do sleep 0.02; done; exec {shlex.join([sys.executable, str(SHELF)])} ."
+    )
     return McpServer(name=name, command="sh", args=("-c", script), cwd=str(folder), **more)
 
 

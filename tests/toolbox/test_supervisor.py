@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -25,7 +26,7 @@ DAEMON = "import os, sys; os.fork() and sys.exit(); os.setsid(); os.fork() and s
 async def test_a_daemon_ends_with_the_program_that_started_it(tmp_path):
     """It has left the process group, the session and its parent."""
     mark = unmistakable(3000)
-    script = f'{sys.executable} -c "{DAEMON}" {mark}; echo ready; exec sleep {unmistakable(3000)}'
+    script = f'{shlex.quote(sys.executable)} -c "{DAEMON}" {mark}; echo ready; exec sleep {unmistakable(3000)}'
     process = await start(["sh", "-c", script], tmp_path, os.environ)
     assert await process.stdout.readline() == b"ready\n"
     await end(process)
@@ -35,7 +36,7 @@ async def test_a_daemon_ends_with_the_program_that_started_it(tmp_path):
 @linux
 def test_a_daemon_ends_also_if_nobody_was_left_to_end_it():
     mark = unmistakable(3000)
-    script = f'{sys.executable} -c "{DAEMON}" {mark}; echo ready; exec sleep {unmistakable(3000)}'
+    script = f'{shlex.quote(sys.executable)} -c "{DAEMON}" {mark}; echo ready; exec sleep {unmistakable(3000)}'
     parent = "import subprocess, sys; subprocess.Popen(sys.argv[1:]).wait()"
     process = subprocess.Popen(
         [sys.executable, "-c", parent, *supervised("sh", "-c", script)], stdout=subprocess.PIPE, start_new_session=True
