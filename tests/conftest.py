@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gc
 import os
+import re
 import shutil
 import sqlite3
 import sys
@@ -26,7 +27,6 @@ from benchmarks.mock_server import Behaviour, State, start
 from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.config import RunOptions
-from fairtrial.core.errors import NotInstalledError
 from fairtrial.store import Store
 from fairtrial.toolbox.ci import SERVICES
 from fairtrial.webpage.browser import NoBrowserError, find_browser
@@ -48,6 +48,8 @@ _PATIENCE = 240_000  # milliseconds
 _MEMORY = Path("/dev/shm")
 _ROOM = 4 * 2**30  # bytes that the folders of all tests may take
 _COLD = "TESTS_ARE_NOT_COMPILED"  # where the workers agree on who compiles them
+_PROGRAM = re.compile("(?:there is no program `|No such file or directory: ')(docker|git|node|npm|npx)[`']")
+_EXTRA = re.compile(r".*pip install 'fairtrial\[\w+\]'")  # what we say ourselves where one is missing
 _PACKAGES = ("fairtrial", "tests", "benchmarks", "docs")
 _OURS = ("FAIRTRIAL_", "OPENAI_", "ANTHROPIC_", "OPENROUTER_", "OLLAMA_", "GEMINI_", "GOOGLE_")
 
@@ -129,26 +131,40 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    with _without_libraries():
+    with _with_what_is_here():
         return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    with _without_libraries():
+    with _with_what_is_here():
         return (yield)
 
 
 @contextmanager
-def _without_libraries() -> Iterator[None]:
-    """A test that needs a library is skipped where it is missing; `make test`, which installs all of them, insists."""
+def _with_what_is_here() -> Iterator[None]:
+    """A test that needs what this machine lacks is skipped, and says what; `make test` installs all libraries, and insists."""
     try:
         yield
-    except (ModuleNotFoundError, NotInstalledError, NoBrowserError) as error:
-        own = (getattr(error, "name", None) or "").split(".")[0] in _PACKAGES
-        if own or os.environ.get("REQUIRE_BROWSER" if isinstance(error, NoBrowserError) else "REQUIRE_LIBRARIES"):
-            raise
-        pytest.skip(str(error))
+    except Exception as error:
+        if reason := _lacking(error):
+            pytest.skip(reason)
+        raise
+
+
+def _lacking(error: Exception) -> str:
+    """Return which program, browser or library a test failed for, if it did."""
+    program = _PROGRAM.search(str(error))
+    if program and shutil.which(program[1]) is None:
+        return f"there is no program `{program[1]}` on this machine"
+    if isinstance(error, NoBrowserError):
+        return "" if os.environ.get("REQUIRE_BROWSER") else str(error)
+    if os.environ.get("REQUIRE_LIBRARIES"):
+        return ""
+    if isinstance(error, ModuleNotFoundError):
+        return "" if (error.name or "").split(".")[0] in _PACKAGES else str(error)
+    said = _EXTRA.search(str(error))
+    return said[0].strip() if said else ""
 
 
 @pytest.fixture(autouse=True)

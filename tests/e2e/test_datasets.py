@@ -23,6 +23,7 @@ def test_a_semicolon_file_from_validate_to_export(cli, tmp_path, write_suite):
 
 
 def test_a_workbook(cli, tmp_path, write_suite):
+    pytest.importorskip("python_calamine")
     write_workbook(tmp_path / "d.xlsx", S=[["input", "expected"], ["a", "a"], ["b", "b"]])
     code, out, _ = cli("run", write_suite(dataset="d.xlsx"), "--json")
     assert code == 0 and json.loads(out)["arms"][0]["scored"] == 2

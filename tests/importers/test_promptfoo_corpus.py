@@ -4,6 +4,8 @@ The configurations with `metadata: {right: …}` echo given answers; promptfoo i
 """
 
 import json
+import os
+import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -32,6 +34,12 @@ def imported(name, folder):
 def runs_offline(name):
     text = (CORPUS / f"{name}.yaml").read_text()
     return name == "table" or ("right:" in text and name not in NOT_ALL)
+
+
+@pytest.fixture(autouse=True)
+def python_is_on_the_path(monkeypatch):
+    """Debian's is called `python3` only."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
 
 def test_the_corpus_is_large_enough():
@@ -165,6 +173,7 @@ def test_settings_of_a_provider_are_sent(tmp_path):
 
 
 def test_an_address_is_called_with_the_prompt(tmp_path, monkeypatch):
+    pytest.importorskip("quickjs")
     received = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -311,6 +320,7 @@ def test_no_assertion_is_lost_in_silence(tmp_path):
 
 
 def test_variables_are_transformed_without_access_to_the_machine(tmp_path):
+    pytest.importorskip("quickjs")
     test = {"vars": {"q": "x"}, "options": {"transformVars": "{...vars, r: vars.q + '!'}"},
             "assert": [{"type": "equals", "value": "{{r}}"}]}  # fmt: skip
     config = {"prompts": ["{{q}} {{r}}"], "providers": ["echo"], "tests": [test]}

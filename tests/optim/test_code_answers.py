@@ -23,9 +23,6 @@ from fairtrial.optim.problem import Baseline, problem_digest
 from fairtrial.optim.program import FORMAT, answered_by, find_program, program_text
 from fairtrial.scorers.optimisation import Optimisation
 from fairtrial.workspace import program as programs
-from tests.lazily import Library
-
-pe = Library("pyomo.environ")
 
 PROBLEM = parse_problem(
     """
@@ -58,6 +55,7 @@ CASE = Case(
     metadata={"problem": msgspec.to_builtins(PROBLEM), "baseline": msgspec.to_builtins(BASELINE)},
 )
 MODEL = """
+import pyomo.environ as pe
 def solve():
     model = pe.ConcreteModel()
     model.unused = pe.Var(bounds=(0, 1), initialize=1)
