@@ -2,11 +2,13 @@
 
 import json
 import re
+import shlex
 import sys
 
 import pytest
 import yaml
 
+from fairtrial.cli import demo
 from fairtrial.suites import KINDS, files_of_kind
 from tests import forks
 
@@ -43,6 +45,18 @@ def test_every_kind_runs_as_it_is(cli, tmp_path, monkeypatch, kind):
     assert code == 0, out + err
     assert round(means[best], 1) == score
     assert means[WORST.get(kind, "guesser/polite")] < 60
+
+
+def test_what_to_type_next_can_be_typed_in_any_folder(cli, tmp_path, monkeypatch, write_suite):
+    folder = tmp_path / "ö ä"
+    _, out, _ = cli("init", folder)
+    assert shlex.split(out.splitlines()[-1]) == ["next:", "fairtrial", "run", str(folder / "suite.yaml")]
+    cli("run", write_suite(), "-q")
+    _, _, err = cli("gate", "latest", "--against", f"file:{folder}/baseline.gz")
+    assert shlex.split(err.split("`")[1])[-1] == f"{folder}/baseline.gz"
+    monkeypatch.setattr("sys.argv", [str(folder / "bin" / "fairtrial")])
+    monkeypatch.chdir(tmp_path)
+    assert shlex.split(demo._program()) == ["ö ä/bin/fairtrial"]
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Sandboxes: what agents cannot do in them, tried by programs that want to; and the way to their model that is left."""
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from tests.scripted import Say
 _PROBLEM = sandbox_problem(WorkspaceSpec(sandbox="bubblewrap"))
 bubblewrap = pytest.mark.skipif(bool(_PROBLEM), reason=_PROBLEM or "usable")
 PYTHON = sys.executable
+SHELL_PYTHON = shlex.quote(PYTHON)
 ASK = """
 import json, sys, urllib.request
 body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hello"}]}).encode()
@@ -50,7 +52,7 @@ async def test_what_an_agent_tries_in_vain_is_reported(run_suite, place, tmp_pat
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("SHOP_TOKEN", "tok-4711")
     mark = unmistakable(3000)
-    socket = f"{PYTHON} -c 'import socket; socket.create_connection((\"127.0.0.1\", 22), 5)'"
+    socket = f"{SHELL_PYTHON} -c 'import socket; socket.create_connection((\"127.0.0.1\", 22), 5)'"
     tasks = {
         "home": f"cat {home}/secret.txt",
         "network": socket,
@@ -93,10 +95,10 @@ async def test_only_the_model_can_be_reached(run_suite, place, model):
     assert served.url != other.url
     (place / "ask.py").write_text(ASK)
     cases = [
-        {"id": "model", "input": f"{PYTHON} {place}/ask.py {served.url}/v1"},
-        {"id": "other", "input": f"{PYTHON} {place}/ask.py {other.url}/v1"},
-        {"id": "proxied", "input": f"NO_PROXY= {PYTHON} {place}/ask.py {other.url}/v1"},
-        {"id": "through", "input": f"NO_PROXY= {PYTHON} {place}/ask.py {served.url}/v1"},
+        {"id": "model", "input": f"{SHELL_PYTHON} {place}/ask.py {served.url}/v1"},
+        {"id": "other", "input": f"{SHELL_PYTHON} {place}/ask.py {other.url}/v1"},
+        {"id": "proxied", "input": f"NO_PROXY= {SHELL_PYTHON} {place}/ask.py {other.url}/v1"},
+        {"id": "through", "input": f"NO_PROXY= {SHELL_PYTHON} {place}/ask.py {served.url}/v1"},
     ]
     for network in ("model", [served.url], True):
         run = await run_suite(
@@ -115,6 +117,25 @@ async def test_only_the_model_can_be_reached(run_suite, place, model):
                 assert "no way" in trials[name].failure_message
                 assert f"of the network only {served.url[7:]}" in trials[name].failure_message
     assert len(other.bodies) == 2
+
+
+@bubblewrap
+async def test_the_model_can_be_reached_from_any_temporary_folder(run_suite, place, model, monkeypatch):
+    """The path of a socket has 107 bytes at most."""
+    long = place / f"ö ä {'x' * 120}"
+    long.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
+    served = await model(lambda turn: Say("from the model"))
+    (place / "ask.py").write_text(ASK)
+    run = await run_suite(
+        targets=[agent(OPENAI_BASE_URL=f"{served.url}/v1")],
+        workspace={"sandbox": "bubblewrap", "network": "model", "read": "ask.py"},
+        scorer={"type": "check", "command": "true"},
+        cases=[{"id": "model", "input": f"{SHELL_PYTHON} {place}/ask.py {served.url}/v1"}],
+    )
+    (trial,) = run.trials()
+    assert trial.answer == "from the model", trial.failure_message
+    assert not list(long.iterdir())
 
 
 @bubblewrap

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from importlib.util import find_spec
@@ -65,4 +66,4 @@ def _program() -> str:
     if started.name != "fairtrial" or (found and Path(found).resolve() == started):
         return "fairtrial"
     inside = started.is_relative_to(Path.cwd())
-    return os.path.relpath(started) if inside else str(started)
+    return shlex.quote(os.path.relpath(started) if inside else str(started))

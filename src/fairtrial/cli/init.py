@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -47,4 +48,4 @@ def command(folder: Path, kind: str, force: bool) -> None:
     click.echo(f"written: {', '.join(written)}")
     if module and find_spec(module) is None:
         click.echo(f"it needs: {install}")
-    click.echo(f"next: fairtrial run {folder / 'suite.yaml'}")
+    click.echo(f"next: fairtrial run {quote(str(folder / 'suite.yaml'))}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -69,7 +70,7 @@ def command(
             print_json({"run_id": stored_run.id, "file": str(output), "answers": count})
         else:
             click.echo(f"written: {output}, {counted(count, 'answer')} to label")
-            click.echo(f"next: fairtrial label {stored_run.id} --import {output}")
+            click.echo(f"next: fairtrial label {stored_run.id} --import {quote(str(output))}")
         return
     if file is not None:
         count = add_labels(stored_run, read_labels(file), by=by)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -77,7 +78,7 @@ def command(
         by = ", ".join(f"{number} by {solver}" for solver, number in certified.items())
         click.echo(f"{counted(len(result.files), 'problem')} written to {folder}" + (f", certified {by}" if by else ""))
         if result.files:
-            click.echo(f"`fairtrial optim run TARGET --problems {folder}` asks them", err=True)
+            click.echo(f"`fairtrial optim run TARGET --problems {quote(str(folder))}` asks them", err=True)
     for one in result.rejected[:_REJECTED_SHOWN]:
         click.echo(f"thrown away: {one.problem}: {one.reason}", err=True)
     if len(result.rejected) > _REJECTED_SHOWN:

@@ -19,6 +19,7 @@ import weakref
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 import msgspec
@@ -201,7 +202,9 @@ def _with_series(store: Store, record: RunRecord, label: str) -> Source:
 
 def _in_file(path: Path, run: Run) -> Source:
     if not path.is_file():
-        raise NoBaselineError(f"no baseline: there is no file {path}; `fairtrial gate --keep {path}` writes one")
+        raise NoBaselineError(
+            f"no baseline: there is no file {path}; `fairtrial gate --keep {quote(str(path))}` writes one"
+        )
     body = path.read_bytes() if path.suffix == ".gz" else None
     store = _unpacked(body, str(path)) if body is not None else Store(str(path), create=False)
     return _newest(store, run, f"file:{path}")

@@ -26,6 +26,7 @@ from fairtrial.workspace.sandbox import Confined, basic_environment, bubblewrap,
 
 CHANGES = "workspace"  # the name under which changes are stored with a trial
 _MAX_SHOWN = 1000
+_LONGEST_SOCKET = 100  # bytes of its path; systems take 107 or 103
 
 
 class WorkspaceError(Exception):
@@ -115,8 +116,11 @@ class LiveWorkspace:
         """Let programs in the sandbox connect to these addresses and to no others."""
         if self.spec.sandbox == "none" or not addresses:
             return
-        self._socket, self._addresses = self._base / "out" / "socket", tuple(addresses)
-        self._socket.parent.mkdir()
+        folder = self._base / "out"
+        if len(os.fsencode(folder / "socket")) > _LONGEST_SOCKET:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fairtrial-", dir="/tmp")))
+        folder.mkdir(exist_ok=True)
+        self._socket, self._addresses = folder / "socket", tuple(addresses)
         await stack.enter_async_context(gateway(self._socket, addresses))
 
     async def set_up(self, archives: Sequence[bytes], changes: bytes | None, skills: Sequence[bytes] = ()) -> None:
