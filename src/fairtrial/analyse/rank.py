@@ -144,14 +144,7 @@ def rank(
         by=by,
         places=places,
         matrix=_matrix(arms, places, battles, by),
-        notes=[
-            *(
-                [_NOT_RATED]
-                if unrated
-                else _notes(len(keys), count, places, unscored, arms, ratings, by_pairs=by_pairs)
-            ),
-            *unfinished_notes(scores.sources),
-        ],
+        notes=[*notes, *unfinished_notes(scores.sources)],
         style=_style(battles, ratings),
         by_pairs=by_pairs,
     )
