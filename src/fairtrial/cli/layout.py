@@ -8,6 +8,7 @@ from typing import NamedTuple
 from rich.text import Text
 
 from fairtrial.cli.console import Console
+from fairtrial.cli.options import in_store
 from fairtrial.core.text import printable
 
 HEAD, QUIET, LOUD, FIRST = "dim", "dim", "bright_yellow", "blue"
@@ -101,6 +102,7 @@ def print_commands(console: Console, commands: Sequence[tuple[str, str]]) -> Non
     if not commands:
         return
     console.print()
+    commands = [(in_store(command), why) for command, why in commands]
     lengths = {command: Text(command).cell_len for command, _ in commands}
     beside = [command for command, why in commands if 6 + lengths[command] + len(why) <= console.page_width]
     width = max((lengths[command] for command in beside), default=0)

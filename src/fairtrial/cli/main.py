@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from importlib import import_module
 from typing import Any
@@ -53,6 +54,7 @@ COMMANDS = {
     "doctor": "Check what is installed, reachable and configured.",
 }
 EXIT_INTERRUPTED = 130
+_COMMAND = re.compile(r"`(fairtrial [^`]+)`")
 
 
 class _PipeClosedError(Exception):
@@ -78,6 +80,12 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:
             raise _PipeClosedError from None  # click would end with exit code 1
+        except Exception as error:
+            from fairtrial.core.errors import FairtrialError
+
+            if isinstance(error, FairtrialError):  # reported here, where it is known which store was typed
+                return _report_error(error)
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -160,6 +168,9 @@ def _report_error(error: Exception) -> int:
 
 
 def _print_error(message: str) -> None:
+    from fairtrial.cli.options import in_store
+
+    message = _COMMAND.sub(lambda match: f"`{in_store(match[1])}`", message)
     lines = [line for line in message.split("\n") if line] or ["no reason given"]
     if len(lines) == 1:
         click.echo(f"error: {lines[0]}", err=True)

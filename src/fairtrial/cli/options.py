@@ -6,15 +6,18 @@ import os
 import re
 from collections.abc import Callable, Coroutine, Iterable
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from fairtrial.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+_TYPED_STORE = "fairtrial.store"
 _CONTROL_CODES = re.compile(r"[\x7f-\x9f]|(?<=##)\[")
 
 
@@ -41,7 +44,16 @@ class Margin(click.FloatRange):
             self.fail(f"{value!r}: {reason}", param, ctx)
 
 
-store_option = option("--store", metavar="URL", help="The store: a file name, sqlite:///… or postgresql://…")
+def _note_store(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Note a store that was typed: the commands that this one suggests need it too."""
+    if context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE:
+        context.meta[_TYPED_STORE] = value
+    return value
+
+
+store_option = option(
+    "--store", metavar="URL", help="The store: a file name, sqlite:///… or postgresql://…", callback=_note_store
+)
 json_option = option("--json", "as_json", is_flag=True, help="Print exactly one JSON document.")
 quiet_option = option("-q", "--quiet", is_flag=True, help="Print no progress and no table.")
 plain_option = option("--plain", is_flag=True, help="Draw no bars.")
@@ -130,6 +142,29 @@ def open_store(url: str | None, *, create: bool = False) -> Store:
     if context is not None:
         context.find_root().call_on_close(store.close)
     return store
+
+
+def in_store(command: str) -> str:
+    """Return a command to suggest, with the store that was typed for this one, if it takes a store.
+
+    An address with a password is not repeated.
+    """
+    context = click.get_current_context(silent=True)
+    store = context.meta.get(_TYPED_STORE) if context else None
+    if store is None or "--store" in command or not _takes_store(command):
+        return command
+    return f"{command} --store {'URL' if '://' in store and '@' in store else quote(store)}"
+
+
+def _takes_store(command: str) -> bool:
+    from fairtrial.cli.main import cli
+
+    found: click.Command = cli
+    for word in command.split()[1:]:
+        if not isinstance(found, click.Group):
+            break
+        found = found.get_command(click.Context(found), word) or found
+    return any(parameter.name == "store" for parameter in found.params)
 
 
 def print_json(value: dict[str, Any]) -> None:
