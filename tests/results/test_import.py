@@ -114,6 +114,19 @@ class TestAttempts:
         assert "newer attempt at the same task" in cli("import", "results", DATA / "inspect/err.eval")[1]
         assert [run.status for run in Store().runs()] == ["completed"]
 
+    @pytest.mark.parametrize("files", [("err.eval", "retry.eval"), ("retry.eval", "err.eval"), ()])
+    def test_attempts_that_are_imported_together_are_one_run(self, cli, files, tmp_path):  # noqa: F811
+        logs = tmp_path / "logs"
+        logs.mkdir()
+        for name in ("err.eval", "retry.eval"):
+            (logs / name).write_bytes((DATA / "inspect" / name).read_bytes())
+        code, out, err = cli("import", "results", *([logs / name for name in files] or [logs]))
+        (run,) = Store().runs()
+        assert (code, err) == (0, "") and run.status == "completed" and run.number == 1
+        assert f"err.eval: run {run.id} is a newer attempt at the same task; nothing was added" in out
+        assert out.endswith(f"next: fairtrial show {run.id}\n")
+        assert ft.import_results(logs).id == run.id
+
     def test_what_people_added_to_a_run_is_kept(self, cli):  # noqa: F811
         first = ft.import_results(DATA / "inspect/err.eval")
         assert cli("tag", first.id, "mine")[0] == 0

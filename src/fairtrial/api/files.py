@@ -99,7 +99,7 @@ async def aimport_results(
     )
     scales = scale if isinstance(scale, dict) else {} if scale is None else {"": scale}
     done = await import_all(data, store=Store(store), format=format, columns=columns, scales=scales)
-    runs = [one.run for one in done]
+    runs = list({one.run.id: one.run for one in done}.values())  # attempts at the same task are one
     return runs[0] if len(runs) == 1 else runs
 
 

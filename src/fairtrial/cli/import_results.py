@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairtrial.cli.options import json_option, option, print_json, store_option, tune_garbage_collector
+from fairtrial.cli.options import in_store, json_option, option, print_json, store_option, tune_garbage_collector
 from fairtrial.core.text import counted
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def command(
     tune_garbage_collector()
     chosen = Columns(**{name.removeprefix("column_"): value for name, value in columns.items()})
     done = import_all(files, store=Store(store), format=format_, columns=chosen, scales=read_scales(scales))
-    steps = next_steps(done, _typed_store(store))
+    steps = [in_store(line) for line in next_steps(done)]
     if as_json:
         print_json(_document(done, steps))
         return
@@ -76,13 +75,6 @@ def command(
         _show(one)
     for line in steps:
         click.echo(f"next: {line}")
-
-
-def _typed_store(store: str | None) -> str | None:
-    """Return the store if the next command needs it too; an address with a password is not repeated."""
-    source = click.get_current_context().get_parameter_source("store")
-    typed = source is click.core.ParameterSource.COMMANDLINE
-    return store if typed and store is not None and "@" not in store else None
 
 
 def read_scales(texts: Sequence[str]) -> dict[str, Scale]:
@@ -103,9 +95,8 @@ def read_scales(texts: Sequence[str]) -> dict[str, Scale]:
 
 def _show(one: Import) -> None:
     origin, run = one.origin, one.run
-    names = [file["name"] for file in origin.get("files", [])]
-    more = f" and {len(names) - 2} more files" if len(names) > 2 else ""
-    files = ", ".join(names[:2]) + more or run.record.suite_name
+    more = f" and {counted(len(one.files) - 2, 'more file')}" if len(one.files) > 2 else ""
+    files = ", ".join(one.files[:2]) + more or run.record.suite_name
     if one.happened == "already there":
         click.echo(f"{files}: imported before as run {run.id}; nothing was added")
         return
@@ -132,9 +123,8 @@ def _show(one: Import) -> None:
         click.echo(f"  replaces run {name}, an earlier attempt at the same task")
 
 
-def next_steps(done: Sequence[Import], store: str | None = None) -> list[str]:
-    """Return the commands that say what the results mean; with the store, if one was given."""
-    where = f" --store {shlex.quote(store)}" if store else ""
+def next_steps(done: Sequence[Import]) -> list[str]:
+    """Return the commands that say what the results mean."""
     by_suite: dict[str, list[Import]] = {}
     for one in done:
         by_suite.setdefault(one.run.record.suite_name, []).append(one)
@@ -146,7 +136,7 @@ def next_steps(done: Sequence[Import], store: str | None = None) -> list[str]:
     for group in groups:
         ids = list(dict.fromkeys(one.run.id for one in group))
         many = len(ids) > 1 or len(group[0].run.plan_arms) > 1
-        steps.append(f"fairtrial {'compare' if many else 'show'} {' '.join(ids)}{where}")
+        steps.append(f"fairtrial {'compare' if many else 'show'} {' '.join(ids)}")
     return list(dict.fromkeys(steps))
 
 

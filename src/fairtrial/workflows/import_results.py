@@ -17,6 +17,7 @@ from fairtrial.core.variables import Variables
 from fairtrial.results import Columns, Log, reader_of, recognise
 from fairtrial.results._frame import frame_log, is_frame
 from fairtrial.results._source import Source
+from fairtrial.results._values import name_of
 from fairtrial.store import Store
 from fairtrial.store.imports import ImportedRun, attempts_at, find_imported, is_cared_for
 from fairtrial.workflows.import_log import Choice, LogWriter
@@ -30,6 +31,7 @@ class Import(NamedTuple):
     run: Run
     happened: Happened
     origin: dict[str, Any]
+    files: tuple[str, ...] = ()  # of the log
     replaced: tuple[str, ...] = ()  # runs of earlier attempts that were removed
 
 
@@ -50,10 +52,23 @@ def import_all(
     choice = Choice(columns or Columns(), dict(scales or {}))
     logs = [frame_log(data, choice.columns)] if is_frame(data) else _logs(data, format, choice.columns)
     variables = variables_of()
-    done = [_import(log, choice, store, variables) for log in sorted(logs, key=lambda log: log.created or 0.0)]
+    done = [_import(log, choice, store, variables) for log in _newest_attempts_first(list(logs))]
     if not done:
         raise FairtrialError("there are no results in these files: nothing was imported")
     return done
+
+
+def _newest_attempts_first(logs: Sequence[Log]) -> list[Log]:
+    """Return the logs in the order of time; those with a newer attempt among them come last, and are not imported."""
+    newest: dict[tuple[str, str, str], float] = {}
+    for log in logs:
+        attempt = (log.tool, log.lineage, log.part)
+        newest[attempt] = max(newest.get(attempt, 0.0), log.created or 0.0)
+
+    def is_older(log: Log) -> bool:
+        return bool(log.lineage) and (log.created or 0.0) < newest[log.tool, log.lineage, log.part]
+
+    return sorted(logs, key=lambda log: (is_older(log), log.created or 0.0))
 
 
 # -- which files, which format --------------------------------------------------------------------
@@ -117,9 +132,10 @@ def _import(log: Log, choice: Choice, store: Store, variables: Variables) -> Imp
     key = canonical_json([log.tool, log.part, [s.sha256 for s in log.sources], log.lineage, choice])
     digest = hashlib.sha256(key).digest()
     run_id = dated_id(log.created, digest)
+    files = tuple(name_of(source.path.name) for source in log.sources)
     known = find_imported(store, run_id)
     if known is not None and known.status != "running":
-        return Import(Run(store, known), "already there", known.origin or {})
+        return Import(Run(store, known), "already there", known.origin or {}, files)
     older: list[str] = []
     if log.lineage:
         for record, origin in attempts_at(store, log.tool, log.lineage):
@@ -127,7 +143,7 @@ def _import(log: Log, choice: Choice, store: Store, variables: Variables) -> Imp
                 if record.created_at > (log.created or 0.0) or (
                     record.created_at == log.created and record.status == "completed"
                 ):
-                    return Import(Run(store, record), "older attempt", origin)
+                    return Import(Run(store, record), "older attempt", origin, files)
                 older.append(record.id)
     writer = LogWriter(log, choice, store, variables, ImportedRun(store, run_id, f"imported-{digest.hex()[:32]}"))
     with store.lease(run_id):
@@ -142,4 +158,4 @@ def _import(log: Log, choice: Choice, store: Store, variables: Variables) -> Imp
     replaced = [name for name in older if not is_cared_for(store, name)]
     for name in replaced:
         store.delete_run(name)
-    return Import(Run(store, store.run_of_id(run_id)), "imported", origin, tuple(replaced))
+    return Import(Run(store, store.run_of_id(run_id)), "imported", origin, files, tuple(replaced))
