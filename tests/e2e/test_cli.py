@@ -326,7 +326,7 @@ def test_an_imported_suite_is_checked_without_keys(cli, tmp_path, monkeypatch):
     suite = tmp_path / "deep" / "s.yaml"
     suite.parent.mkdir()
     code, _, err = cli("import", "promptfoo", tmp_path / "c.yaml", "-o", suite)
-    assert code == 0 and "to run it, set GROQ_API_KEY" in err and "promptfoo_code.py (code of the original)" in err
+    assert code == 0 and "to run it, set GROQ_API_KEY" in err and "s_code.py (code of the original)" in err
     assert "to do" not in err and "not converted" not in err
     code, out, _ = cli("validate", "--no-keys", suite)
     assert code == 0 and "is valid: 1 case" in out and "to run it, set GROQ_API_KEY" in out
@@ -335,7 +335,25 @@ def test_an_imported_suite_is_checked_without_keys(cli, tmp_path, monkeypatch):
     assert code == 1 and "groq:llama-x needs GROQ_API_KEY" in err
     suite.unlink()
     code, _, err = cli("import", "promptfoo", tmp_path / "c.yaml", "-o", suite)
-    assert code == 1 and "promptfoo_code.py already exists" in err
+    assert code == 1 and "s_code.py already exists: write the suite elsewhere with -o, or use --force" in err
+
+
+def test_suites_of_promptfoo_stand_side_by_side(cli, tmp_path):
+    """Each brings code of its own; a picture that both have is one file."""
+    picture = "data:image/png;base64,iVBORw0KGgo="
+    for name, limit in (("promptfooconfig", 1), ("long", 1000)):
+        (tmp_path / f"{name}.yaml").write_text(
+            f"prompts: ['{{{{q}}}} {{{{image}}}}']\nproviders: [echo]\ntests:\n"
+            f"  - {{vars: {{q: hi, image: '{picture}'}}, assert: [{{type: python, value: len(output) > {limit}}}]}}\n"
+        )
+    assert cli("import", "promptfoo", "promptfooconfig.yaml")[0] == 0
+    code, _, err = cli("import", "promptfoo", "long.yaml")
+    assert code == 1 and "suite.yaml already exists: choose another file with -o" in err
+    code, _, err = cli("import", "promptfoo", "long.yaml", "-o", "long-suite.yaml")
+    assert code == 0 and "written: long-suite_code.py" in err
+    for name, score in (("suite.yaml", 100.0), ("long-suite.yaml", 0.0)):
+        code, out, err = cli("run", name, "--json", "--quiet")
+        assert code == 0 and json.loads(out)["arms"][0]["mean"] == score, out + err
 
 
 def test_import(cli, tmp_path):

@@ -84,9 +84,37 @@ Everything that has no counterpart here is listed; nothing is dropped silently. 
 
 
 def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool, sandbox: Any, answer: str) -> None:
-    from fairtrial.core import registry
     from fairtrial.core.errors import FairtrialError
     from fairtrial.importers import write_suite
+
+    importer = _importer(tool, output, run_code=run_code, answer=answer)
+    if output.exists() and not force:
+        raise FairtrialError(f"{output} already exists: choose another file with -o, or overwrite it with --force")
+    try:
+        imported = importer.read(file)
+    except RecursionError:
+        raise FairtrialError(f"{file} is nested too deeply") from None
+    if tool in _LABELLED or imported.references:
+        imported = _certify(imported, sandbox)
+    written = {output.parent / name: content for name, content in imported.files.items()}
+    for path, content in written.items():
+        if not force and path.exists() and path.read_bytes() != content:
+            raise FairtrialError(f"{path} already exists: write the suite elsewhere with -o, or use --force")
+    write_suite(imported, output, source=file.name, tool=tool)
+    click.echo(f"written: {output} ({counted(len(imported.suite.get('cases', [])), 'case')})", err=True)
+    for path in list(written)[:_MOST_FILES]:
+        click.echo(f"written: {path} (code of the original)", err=True)
+    if len(written) > _MOST_FILES:
+        click.echo(f"written: {counted(len(written) - _MOST_FILES, 'more file')} beside it", err=True)
+    _list("not converted", imported.findings)
+    _list("works differently", imported.differences)
+    _check(output)
+
+
+def _importer(tool: str, output: Path, *, run_code: bool, answer: str) -> Any:
+    """Return the importer of a tool, with the options that it has."""
+    from fairtrial.core import registry
+    from fairtrial.core.errors import FairtrialError
 
     importer: Any = registry.load("importers", tool)()
     if run_code and not hasattr(importer, "run_code"):
@@ -97,24 +125,9 @@ def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool
         if not hasattr(importer, "answer"):
             raise FairtrialError(f"--answer is for benchmarks of optimisation, which {tool} is not")
         importer.answer = answer
-    _refuse_existing([output], force=force)
-    try:
-        imported = importer.read(file)
-    except RecursionError:
-        raise FairtrialError(f"{file} is nested too deeply") from None
-    if tool in _LABELLED or imported.references:
-        imported = _certify(imported, sandbox)
-    written = [output.parent / name for name in imported.files]
-    _refuse_existing(written, force=force)
-    write_suite(imported, output, source=file.name, tool=tool)
-    click.echo(f"written: {output} ({counted(len(imported.suite.get('cases', [])), 'case')})", err=True)
-    for path in written[:_MOST_FILES]:
-        click.echo(f"written: {path} (code of the original)", err=True)
-    if len(written) > _MOST_FILES:
-        click.echo(f"written: {len(written) - _MOST_FILES} more files beside it", err=True)
-    _list("not converted", imported.findings)
-    _list("works differently", imported.differences)
-    _check(output)
+    if hasattr(importer, "output"):  # what stands beside the suite is named after it
+        importer.output = output
+    return importer
 
 
 def _certify(imported: Any, sandbox: Any) -> Any:
@@ -145,14 +158,6 @@ def _list(title: str, items: list[str]) -> None:
             width = max(shutil.get_terminal_size().columns, 40)
             text = textwrap.fill(text, width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
         click.echo(text, err=True)
-
-
-def _refuse_existing(paths: list[Path], *, force: bool) -> None:
-    from fairtrial.core.errors import FairtrialError
-
-    for path in paths:
-        if path.exists() and not force:
-            raise FairtrialError(f"{path} already exists; use --force to overwrite it")
 
 
 def _check(output: Path) -> None:

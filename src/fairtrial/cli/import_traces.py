@@ -36,7 +36,7 @@ def command(files: tuple[Path, ...], output: Path, where: tuple[str, ...], force
     from fairtrial.workflows.traces import TraceOptions, import_traces
 
     if output.exists() and not force:
-        raise FairtrialError(f"{output} already exists; use --force to overwrite it")
+        raise FairtrialError(f"{output} already exists: choose another file with -o, or overwrite it with --force")
     conditions = {name: value for text in where for name, value in _condition(text).items()}
     read = import_traces(files, output, TraceOptions(where=conditions, **options))
     click.echo(f"written: {output}", err=True)

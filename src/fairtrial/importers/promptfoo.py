@@ -17,7 +17,6 @@ from fairtrial.importers._promptfoo.asked import Asked, prompt_fits
 from fairtrial.importers._promptfoo.assertions import Assertions
 from fairtrial.importers._promptfoo.cases import Cases
 from fairtrial.importers._promptfoo.check import Workshop
-from fairtrial.importers._promptfoo.code import NAME as CODE
 from fairtrial.importers._promptfoo.code import CodeFile
 from fairtrial.importers._promptfoo.files import Folder, MissingFileError, dereferenced
 from fairtrial.importers._promptfoo.notes import Notes
@@ -67,6 +66,7 @@ class Promptfoo:
     """Imports promptfooconfig.yaml files; `run_code`: also by running programs of theirs that make tests."""
 
     run_code: bool = False
+    output: Path = Path("suite.yaml")  # where the suite will stand; its code is named after it
 
     def read(self, file: Path) -> Imported:
         """Convert a promptfoo configuration into a suite."""
@@ -78,7 +78,8 @@ class Promptfoo:
         keys = set(config) if isinstance(config, dict) else set()
         if not keys & {"prompts", "tests", "scenarios"} or not keys & _READ - {"prompts", "description", "version"}:
             raise FairtrialError(f"{file} is not a promptfoo configuration: it needs `prompts` and `tests`")
-        return _Reader(dereferenced(config, config), file.parent, run_code=self.run_code).read(file)
+        code = CodeFile(f"{'promptfoo' if self.output.stem == 'suite' else self.output.stem}_code.py")
+        return _Reader(dereferenced(config, config), file.parent, code, run_code=self.run_code).read(file)
 
     def _program(self, file: Path) -> Any:
         """Return what a configuration in JavaScript or TypeScript exports, if it may be run."""
@@ -99,12 +100,12 @@ def _parsed(file: Path) -> Any:
 
 
 class _Reader:
-    def __init__(self, config: dict[str, Any], path: Path, *, run_code: bool) -> None:
+    def __init__(self, config: dict[str, Any], path: Path, code: CodeFile, *, run_code: bool) -> None:
         self.run_code = run_code
         self.config, self.notes = config, Notes()
         given = config.get("providerPromptMap")
         self._mapped: dict[str, list[str]] = given if isinstance(given, dict) else {}
-        self.folder, self.code = Folder(path), CodeFile()
+        self.folder, self.code = Folder(path), code
         self.code.tracing = _port(config)
         self.environment = self._environment(config.get("env"))
         self.providers = Providers(self.folder, self.notes, self.environment, self.code)
@@ -132,7 +133,7 @@ class _Reader:
         tests = Tests(self.folder, self.notes, run_code=self.run_code).read(self.config)
         tests, user = self._simulated_user(tests)
         asked = Asked(self.providers, targets, prompts, tests, self.notes)
-        keep = "promptfoo_code.py" in repr(targets)  # functions may look at any variable
+        keep = self.code.name in repr(targets)  # functions may look at any variable
         cases = Cases(
             self.folder, self.notes, self.environment, self.assertions, self.transforms, self.code, asked,
             keep_all=keep, simulated=bool(user),
@@ -147,7 +148,7 @@ class _Reader:
         self._note_keys()
         ordered = {**{key: value for key, value in suite.items() if key != "cases"}, "cases": suite["cases"]}
         pieces = self.code.pieces()
-        files: dict[str, Any] = {**cases.files, **({CODE: pieces} if pieces else {})}
+        files: dict[str, Any] = {**cases.files, **({self.code.name: pieces} if pieces else {})}
         return Imported(_finished(ordered), self.notes.findings(), self.notes.differences(), files)
 
     def _name(self, file: Path) -> dict[str, str]:

@@ -21,7 +21,7 @@ _KEYS = {
 }  # fmt: skip
 _FUNCTION = re.compile(r"(?:async\s+)?(?:\([^()]*(?:\{[^}]*\})?[^()]*\)|\w+)\s*=>|(?:async\s+)?function\b")
 _SECURITY = {"tls": "tls", "signatureAuth": "signature", "auth": "auth"}  # how a request is made, by our name for it
-_ADVICE = "add it to the function in promptfoo_code.py"
+_ADVICE = "add it to the function in {}"
 
 
 class Addresses:
@@ -41,7 +41,7 @@ class Addresses:
     def _target(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
         url = re.sub(r"^(webhook|a2a):", "", name) if "://" in name else str(config.get("url") or "")
         for key in sorted(set(config) - _KEYS):
-            self._notes.lost(f"config `{key}` of provider {name}", _ADVICE)
+            self._notes.lost(f"config `{key}` of provider {name}", _ADVICE.format(self._code.name))
         answer = self._answer(config.get("transformResponse") or config.get("responseParser"))
         self._note(name, config)
         if name.startswith("a2a:"):
@@ -97,7 +97,7 @@ class Addresses:
         if isinstance(config.get("transformRequest"), str):
             body = _wrapped(config["transformRequest"], body)
             if body is None:
-                self._notes.lost(f"`transformRequest` of provider {name}", _ADVICE)
+                self._notes.lost(f"`transformRequest` of provider {name}", _ADVICE.format(self._code.name))
         if isinstance(body, dict | list) and not any(key.lower() == "content-type" for key in headers):
             headers = {"Content-Type": "application/json", **headers}
         method = str(config.get("method") or ("POST" if body is not None else "GET")).upper()

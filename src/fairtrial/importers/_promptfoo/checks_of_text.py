@@ -114,7 +114,7 @@ def _by_function(check: Check, at: Workshop, function: str, model: dict[str, Any
     """Return a check of similarity that a function beside the suite makes, for each text."""
     needs = {"similarity": "`pip install litellm`", "similar_at_hugging_face": "set HF_TOKEN"}.get(function)
     at.notes.differs(
-        "`similar` with this model is computed by a function in promptfoo_code.py" + (f": {needs}" if needs else "")
+        f"`similar` with this model is computed by a function in {at.code.name}" + (f": {needs}" if needs else "")
     )
     made, limit = at.code.function(function), given_or(check.threshold, 0.75)
     parts: list[Scorer] = [

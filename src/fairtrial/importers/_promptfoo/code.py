@@ -18,7 +18,6 @@ from fairtrial.importers._promptfoo import (
     runtime_traces,
 )
 
-NAME = "promptfoo_code.py"
 _ASKED = "user_query, system_prompt, mcp_servers, messages, vars, files=()"
 _CHAT = "with_files(messages, files)"
 _PARTS = (runtime_http, runtime_models, runtime_agents, runtime_checks, runtime_traces)
@@ -31,7 +30,8 @@ class CodeFile:
     `runtime.py` is what they use, with those of the files beside it that are needed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "promptfoo_code.py") -> None:
+        self.name = name
         self._pieces: list[Piece] = []
         self._numbers: dict[str, int] = {}
         self._known: dict[str, str] = {}
@@ -164,7 +164,7 @@ class CodeFile:
         """Return a function of the runtime that fairtrial calls itself."""
         self._used = True
         self._need(name)
-        return f"{NAME}:{name}"
+        return f"{self.name}:{name}"
 
     def _need(self, function: str) -> None:
         """Note which part of the runtime a function stands in."""
@@ -176,7 +176,7 @@ class CodeFile:
         if key not in self._known:
             number = self._numbers[kind] = self._numbers.get(kind, 0) + 1
             self._pieces += [f"\n\ndef {kind}_{number}({parameters}):\n", *text]
-            self._known[key] = f"{NAME}:{kind}_{number}"
+            self._known[key] = f"{self.name}:{kind}_{number}"
         return self._known[key]
 
 

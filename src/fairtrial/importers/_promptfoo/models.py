@@ -88,7 +88,7 @@ class Models:
             if address := config.get("apiBaseUrl"):
                 own["base_url"] = str(address)
             made = self._code.call("call_responses", model, given, **own, **self._called(name, config))
-            self._notes.differs("the responses API is called by a function in promptfoo_code.py, without retries")
+            self._notes.differs(f"the responses API is called by a function in {self._code.name}, without retries")
             return {"target": f"python:{made}", "id": name}
         self._notes.differs("OpenAI's responses API: models are called through the chat API")
         return self._named(provider, model, name, config) if model else None

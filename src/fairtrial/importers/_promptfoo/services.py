@@ -27,7 +27,7 @@ _BEDROCK_OTHER = {
 _SAGEMAKER = ("region", "profile", "maxTokens", "temperature", "topP", "stopSequences", "contentType", "acceptType")
 _KEYS = ("accessKeyId", "secretAccessKey", "sessionToken")  # stay in the environment
 _BROWSER = {"steps", "headless", "transformResponse", "responseParser", "cookies", "connectOptions", "timeoutMs"}
-_ADVICE = "add it to the function in promptfoo_code.py"
+_ADVICE = "add it to the function in {}"
 
 
 class Services:
@@ -63,7 +63,7 @@ class Services:
 
     def _note(self, name: str, config: dict[str, Any], known: set[str]) -> None:
         for key in sorted(set(config) - known):
-            self._notes.lost(f"config `{key}` of provider {name}", _ADVICE)
+            self._notes.lost(f"config `{key}` of provider {name}", _ADVICE.format(self._code.name))
 
     def _assistant(self, name: str, model: str, config: dict[str, Any]) -> dict[str, Any]:
         self._note(name, config, {*_ASSISTANT, *_ASSISTANT_OTHER})
@@ -77,7 +77,7 @@ class Services:
                       "version": str(config.get("apiVersion") or "2024-05-01-preview")}  # fmt: skip
         made = self._code.call("call_assistant", model, params, **where)
         return self._made(
-            name, made, "assistants are called by a function in promptfoo_code.py; each trial is a thread"
+            name, made, f"assistants are called by a function in {self._code.name}; each trial is a thread"
         )
 
     def _foundry(self, name: str, model: str, config: dict[str, Any]) -> dict[str, Any]:
