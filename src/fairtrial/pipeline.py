@@ -67,10 +67,13 @@ def load(
     path = Path(path)
     foreign = read_foreign(path)
     if foreign is None:
-        return load_suite(path, options, placeholders=placeholders, whole=whole)
+        suite = load_suite(path, options, placeholders=placeholders, whole=whole)
+        suite.path = path
+        return suite
     file = f"{path} (converted to a suite)"  # line numbers refer to the converted suite
     text = suite_text(foreign.imported)
     suite = parse_suite(text, file=file, folder=path.parent, options=options, placeholders=placeholders)
+    suite.path = path
     suite.notes = [f"not carried over from {foreign.tool}: {finding}" for finding in foreign.imported.findings]
     suite.notes += [f"unlike {foreign.tool}: {difference}" for difference in foreign.imported.differences]
     return suite

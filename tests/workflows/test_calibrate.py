@@ -353,6 +353,41 @@ async def test_a_judge_at_a_provider_of_the_suite(write_suite, model_server, mon
     assert await calibrate("nolab:judge", "--suite", path) == 1
 
 
+@pytest.mark.parametrize("attacked", [(), ("--injection",)])
+def test_instructions_are_filled_in_with_the_variables_of_the_suite(write_suite, capsys, attacked):
+    judge = {"target": "mock:j", "options": {"verdict": {"marks": MARKS}}, "instructions": "For a child of {{ age }}."}
+    path = write_suite(scorer="llm_judge", judge=judge, vars={"age": 10})
+    assert _run(["calibrate", "--suite", str(path), *attacked]) == 0
+    assert ("0 of 8 attacks raised" if attacked else "8 of 8 within") in capsys.readouterr().out
+    assert attacked or ft.calibrate(suite=path).rating == "excellent"
+
+
+def test_a_judge_that_is_told_about_the_case_needs_values_for_samples(write_suite, capsys):
+    judge = {
+        "target": "mock:j",
+        "options": {"verdict": {"marks": MARKS}},
+        "instructions": "Know {{ topic }}. {{ input }}",
+    }
+    cases = [{"id": "a", "input": "Why?", "expected": "So.", "vars": {"topic": "tea"}}]
+    path = str(write_suite(scorer="llm_judge", judge=judge, cases=cases))
+    assert _run(["run", path]) == 0
+    hint = f"give `topic` a value under `vars` in the suite, then `fairtrial calibrate --suite {path}` shows how"
+    assert hint in capsys.readouterr().err
+    assert _run(["calibrate", "--suite", path]) == 1
+    assert (
+        "samples have no `topic`, which judge mock:j is told: give it a value under `vars`" in capsys.readouterr().err
+    )
+    path = str(write_suite(scorer="llm_judge", judge=judge, cases=cases, vars={"topic": "anything"}))
+    assert _run(["calibrate", "--suite", path]) == 0
+
+
+def test_a_scorer_that_all_arms_share_is_one(write_suite, capsys):
+    judge = {"target": "mock:j", "options": {"verdict": {"marks": MARKS}}}
+    path = write_suite(scorer="llm_judge", judge=judge, targets=["mock:echo", {"id": "b", "target": "mock:echo"}])
+    assert _run(["calibrate", "--suite", str(path)]) == 0
+    assert "more" not in capsys.readouterr().err
+
+
 def test_scorers_from_a_column_are_calibrated(write_suite, tmp_path, capsys):
     rows = [
         {"input": "a", "expected": "x", "scorer": "match"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairtrial.cli.options import (
+    in_store,
     json_option,
     load_dotenv,
     open_store,
@@ -20,6 +22,7 @@ from fairtrial.cli.options import (
 
 if TYPE_CHECKING:
     from fairtrial.config import Suite
+    from fairtrial.core.settings import JudgeSpec
     from fairtrial.judging.attacks import Resistance
     from fairtrial.judging.calibration import Calibration
 
@@ -147,6 +150,43 @@ def _default_scorer(suite: Suite) -> dict[str, Any] | None:
     return scorer
 
 
+def how_to_calibrate(suite: Suite, judge: JudgeSpec) -> str:
+    """Say which command calibrates a judge of a suite; empty if neither is known by a name that can be typed."""
+    from fairtrial.workflows.calibrate import unknown_names
+
+    first = ""
+    if suite.path is not None:
+        command = ["fairtrial", "calibrate", "--suite", str(suite.path)]
+        names = " and ".join(f"`{name}`" for name in unknown_names(judge, suite.vars))
+        first = f"give {names} a value under `vars` in the suite, then " if names else ""
+    elif _is_named(judge, suite):
+        command = ["fairtrial", "calibrate", judge.name, "--scorer", _shown_scorer(suite)]
+    else:
+        return ""
+    return f"{first}`{in_store(shlex.join(command))}` shows how reliable it is"
+
+
+def _is_named(judge: JudgeSpec, suite: Suite) -> bool:
+    """Return whether a judge's name alone means the same judge."""
+    from fairtrial.config import judge_named
+    from fairtrial.core.errors import FairtrialError
+    from fairtrial.core.judge import judge_key
+
+    try:
+        return judge_key(judge_named(judge.name, suite.variables, suite.folder)) == judge_key(judge)
+    except FairtrialError:
+        return False
+
+
+def _shown_scorer(suite: Suite) -> str:
+    import msgspec
+
+    from fairtrial.workflows.calibrate import marking_scorers
+
+    scorer = marking_scorers(suite)[0]
+    return str(scorer["type"]) if len(scorer) == 1 else msgspec.json.encode(scorer).decode()
+
+
 def print_calibration(result: Calibration) -> None:
     """Print the samples, the numbers and the rating."""
     from rich.table import Table
@@ -171,7 +211,7 @@ def print_calibration(result: Calibration) -> None:
         f"\n{summary.judge}: {summary.passed} of {summary.total} within tolerance, mean error "
         f"{number(summary.mean_absolute_error)}, largest {number(summary.largest_error)}, "
         f"bias {number(summary.bias)}, correlation {correlation}"
-        + (f", asked again {deviation(summary.spread)}" if summary.spread is not None else "")
+        + (f", spread between runs {deviation(summary.spread)}" if summary.spread is not None else "")
         + f"; {counted(summary.calls, 'call')}, {money(summary.cost_usd)}"
     )
     console.print(Text(printable(line)))

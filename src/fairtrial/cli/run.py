@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -152,11 +153,12 @@ def _arguments(context: click.Context) -> list[str]:
 def run_suite(suite: Suite, ending: Ending, *, runs: int, store: str | None, where: Where | None = None) -> int:
     """Run a loaded suite once or as a series, and report each run."""
     from fairtrial import pipeline
+    from fairtrial.cli.calibrate import how_to_calibrate
     from fairtrial.cli.finish import exit_code
     from fairtrial.cli.watch import watcher
     from fairtrial.config.advice import warnings
     from fairtrial.engine.job import HERE
-    from fairtrial.workflows.calibrate import calibration_notes, scorers_of
+    from fairtrial.workflows.calibrate import calibration_notes
     from fairtrial.workflows.series import arun_series
 
     tune_garbage_collector()
@@ -164,8 +166,7 @@ def run_suite(suite: Suite, ending: Ending, *, runs: int, store: str | None, whe
     for warning in warnings(suite):
         click.echo(f"warning: {warning}", err=True)
     opened = open_store(store, create=True)
-    scorers = scorers_of(suite)
-    for note in calibration_notes(opened, suite.settings.judges, scorers, suite.file):
+    for note in calibration_notes(opened, suite, partial(how_to_calibrate, suite)):
         click.echo(note, err=True)
 
     def report(part: tuple[int, int], run: Run) -> None:

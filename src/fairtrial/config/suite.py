@@ -49,6 +49,7 @@ _NAME = re.compile(r"[^\W\d]\w*")
 class Suite:
     """A checked suite: its arms, its settings, and a stream of its cases. From a file (`load_suite`), or made here."""
 
+    path: Path | None = None  # the file that it was loaded from, as it was named
     _made: Made | None = None
 
     def __init__(
@@ -342,7 +343,8 @@ class Suite:
         names = [
             name for entry in (self._document.case_defaults, *self._document.cases) for name in attached_names(entry)
         ]
-        files = {Path(self.file), *self._source.files, *workspace_paths(self._document, self.folder)}
+        files = {*self._source.files, *workspace_paths(self._document, self.folder)}
+        files |= {self.path} if self.path else set()
         files |= {*(self.folder / name for name in names if not is_address(name))}
         files |= skill_paths(self._document, self.folder)
         if self._dataset is None:

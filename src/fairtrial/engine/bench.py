@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -106,9 +107,13 @@ async def calibrate(
     settings: Settings,
     *,
     runs: int = 1,
+    vars: Mapping[str, Any] | None = None,
     judged: Callable[[int, int], None] | None = None,
 ) -> Calibration:
-    """Have a judge score every sample `runs` times; `judged` is called with the verdicts so far and their total."""
+    """Have a judge score every sample `runs` times; `judged` is called with the verdicts so far and their total.
+
+    `vars` are the values of templates in its instructions.
+    """
     bench = Bench([judge], {judge.target.id: target}, settings)
     verdicts = _Verdicts([sample.id for sample in samples], runs, judged)
     panel = Panel(judges=tuple(map(verdicts.counted, bench.judges)), how=PanelSpec(judgements=runs))
@@ -116,7 +121,7 @@ async def calibrate(
 
     async def score_sample(sample: Sample) -> SampleResult:
         case = Case(id=sample.id, input=sample.question, expected=sample.expected)
-        context = ScoreContext(response=sample.answer, case=case, panel=panel, workshop=workshop)
+        context = ScoreContext(response=sample.answer, case=case, vars=vars or {}, panel=panel, workshop=workshop)
         result = await score_answer(scorer, context)
         judgements.extend(result.judgements)
         verdicts.complete(sample.id)

@@ -27,7 +27,7 @@ from fairtrial.web.entries import number, parse_number
 from fairtrial.web.runs import await_run
 from fairtrial.web.site import Site, form_view
 from fairtrial.web.tasks import Task
-from fairtrial.workflows.calibrate import calibration_notes, scorers_of
+from fairtrial.workflows.calibrate import calibration_notes
 from fairtrial.workflows.estimate import estimate
 
 PARAMS = ("temperature", "top_p", "max_tokens", "frequency_penalty", "presence_penalty", "seed")
@@ -146,7 +146,7 @@ def estimate_of(site: Site, suite: Suite) -> dict[str, Any]:
 
 def _warnings(site: Site, suite: Suite) -> Iterator[str]:
     yield from warnings(suite)
-    for note in calibration_notes(site.store, suite.settings.judges, scorers_of(suite)):
+    for note in calibration_notes(site.store, suite, lambda _: "calibrate it under Judges to see how reliable it is"):
         yield note.removeprefix("warning: ")
 
 

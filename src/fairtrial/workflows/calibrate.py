@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,13 @@ import msgspec
 from fairtrial.config import Suite, judge_named, variables_of
 from fairtrial.core.composite import marking_parts
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import ScorerSpec
+from fairtrial.core.experiment import INPUT_NAMES, ScorerSpec
 from fairtrial.core.functions import Functions
 from fairtrial.core.ids import new_id
 from fairtrial.core.judge import judge_key
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.settings import JudgeSpec, Settings
+from fairtrial.core.templates import names_in
 from fairtrial.core.variables import Variables
 from fairtrial.engine import bench
 from fairtrial.engine.targets import open_targets
@@ -38,23 +38,26 @@ async def acalibrate(
     folder: Path | None = None,
     variables: Variables | None = None,
     functions: Functions | None = None,
+    vars: Mapping[str, Any] | None = None,
     store: Store | None = None,
     judged: Callable[[int, int], None] | None = None,
 ) -> Calibration:
     """Calibrate a judge with answers of known quality, and store the result.
 
-    `judged` is called with the number of verdicts so far and the total, at the start and after every call.
+    `vars` are the values of templates in its instructions; `judged` is called with the number of verdicts so far and
+    the total, at the start and after every call.
     """
     settings, folder = settings or Settings(), folder or Path()
     variables = variables or variables_of(folder)
     marking = _marking_scorer(scorer)
+    _check_instructions(judge, vars or {})
     loaded = load_samples(samples, marking.samples())
     store = store or Store()
     async with open_targets(
         [judge.target], folder, variables, concurrency=settings.concurrency, functions=functions
     ) as targets:
         result = await bench.calibrate(
-            judge, targets[judge.target.id], marking, loaded, settings, runs=runs, judged=judged
+            judge, targets[judge.target.id], marking, loaded, settings, runs=runs, vars=vars, judged=judged
         )
     result = msgspec.convert(variables.hide_all(msgspec.to_builtins(result)), Calibration)
     add_calibration(
@@ -80,17 +83,19 @@ async def aattack(
     folder: Path | None = None,
     variables: Variables | None = None,
     functions: Functions | None = None,
+    vars: Mapping[str, Any] | None = None,
 ) -> Resistance:
     """Run a set of attacks on a judge and measure how many change its mark."""
     settings, folder, variables = settings or Settings(), folder or Path(), variables or variables_of(folder)
     marking = _marking_scorer(scorer)
     if marking.samples() is not None:
         raise FairtrialError("attacks are plain texts: use them with --scorer llm_judge or golden_judge")
+    _check_instructions(judge, vars or {})
     async with open_targets(
         [judge.target], folder, variables, concurrency=settings.concurrency, functions=functions
     ) as targets:
         result = await bench.calibrate(
-            judge, targets[judge.target.id], marking, attack_samples(marking.top_mark()), settings
+            judge, targets[judge.target.id], marking, attack_samples(marking.top_mark()), settings, vars=vars
         )
     if all(sample.actual is None for sample in result.samples):
         raise FairtrialError(f"judge {judge.name} gave no verdict on any sample ({result.samples[0].notes})")
@@ -102,6 +107,21 @@ def _marking_scorer(scorer: ScorerSpec | None) -> Scorer:
     for part in marking_parts(scorer or {"type": "llm_judge"}):
         return part
     raise FairtrialError("calibration needs a scorer whose judge gives marks: llm_judge, golden_judge or code_judge")
+
+
+def unknown_names(judge: JudgeSpec, vars: Mapping[str, Any]) -> list[str]:
+    """Return the names in a judge's instructions that only cases give a value, which samples cannot."""
+    return sorted(names_in(judge.instructions) - vars.keys() - set(INPUT_NAMES))
+
+
+def _check_instructions(judge: JudgeSpec, vars: Mapping[str, Any]) -> None:
+    if names := unknown_names(judge, vars):
+        shown = ", ".join(f"`{name}`" for name in names)
+        it, value = ("it", "a value") if len(names) == 1 else ("them", "values")
+        raise FairtrialError(
+            f"samples have no {shown}, which judge {judge.name} is told: give {it} {value} under `vars` in the suite "
+            "(cases keep their own)"
+        )
 
 
 def judges_of(suite: Suite, name: str | None = None, functions: Functions | None = None) -> list[JudgeSpec]:
@@ -123,14 +143,15 @@ def settings_of(suite: Suite) -> dict[str, Any]:
         "folder": suite.folder,
         "variables": suite.variables,
         "functions": suite.functions,
+        "vars": suite.vars,
     }
 
 
 def scorers_of(suite: Suite) -> list[ScorerSpec]:
-    """Return every scorer of a suite, including those of its cases; those of its arms come first."""
-    common = [arm.scorer for arm in suite.arms]
+    """Return every scorer of a suite once, including those of its cases; those of its arms come first."""
     own = [msgspec.json.decode(spec) for spec in sorted(suite.scorers)]
-    return [*(spec for spec in common if spec in own), *(spec for spec in own if spec not in common)]
+    arms = [arm.scorer for arm in suite.arms]
+    return sorted(own, key=lambda spec: arms.index(spec) if spec in arms else len(arms))
 
 
 def marking_scorers(suite: Suite) -> list[ScorerSpec]:
@@ -138,23 +159,22 @@ def marking_scorers(suite: Suite) -> list[ScorerSpec]:
     return [spec for spec in scorers_of(suite) if marking_parts(spec)]
 
 
-def calibration_notes(
-    store: Store, judges: Sequence[JudgeSpec], scorers: Sequence[ScorerSpec], suite: str = ""
-) -> list[str]:
-    """Report how the judges of a run were calibrated: with this prompt, with another, or never."""
+def calibration_notes(store: Store, suite: Suite, advice: Callable[[JudgeSpec], str]) -> list[str]:
+    """Report how the judges of a run were calibrated: with this prompt, with another, or never.
+
+    `advice` says how to calibrate a judge; it may be empty.
+    """
     notes = []
-    command = f"`fairtrial calibrate --suite {shlex.quote(suite)}`" if suite else "`fairtrial calibrate`"
-    for judge in judges:
+    parts = [part for scorer in scorers_of(suite) for part in marking_parts(scorer)]
+    for judge in suite.settings.judges if parts else ():
         calibrations = calibrations_of(store, judge_key(judge))
-        parts = [part for scorer in scorers for part in marking_parts(scorer)]
         hashes = {part.prompt_hash(judge.instructions) for part in parts}
         matching = [row for row in calibrations if row["prompt_hash"] in hashes]
-        if not hashes:
-            continue
+        how = f"; {advised}" if (advised := advice(judge)) else ""
         if matching:
             notes.append(f"judge {judge.name}: rated {matching[0]['rating']} when calibrated with this prompt")
         elif calibrations:
-            notes.append(f"warning: judge {judge.name} was only calibrated with another prompt")
+            notes.append(f"warning: judge {judge.name} was only calibrated with another prompt{how}")
         else:
-            notes.append(f"warning: judge {judge.name} was never calibrated; {command} shows how reliable it is")
+            notes.append(f"warning: judge {judge.name} was never calibrated{how}")
     return notes
