@@ -112,3 +112,10 @@ class TestEveryImporter:
             yaml.safe_load(suite_text(imported))
 
         check()
+
+
+def test_the_limits_that_k_eval_does_not_have_are_those_of_agents(tmp_path):
+    from fairtrial.core.settings import AGENT_TIMEOUT
+
+    differences = registry.load("importers", "k_eval")().read(example("k_eval", tmp_path)).differences
+    assert any(f"an answer may take {AGENT_TIMEOUT:g} s" in difference for difference in differences)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shlex
 from datetime import datetime
 
 import pytest
@@ -81,6 +82,31 @@ def test_every_filter_finds_its_trials(cli, run, words):
     assert re.findall(r"^ ([0-9a-f]{8}) ", text, re.MULTILINE) == [name[:8] for name in wanted]
     assert bool(wanted) != ("no trial matches" in text)
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_where_the_best_arm_has_no_wrong_answer_those_of_another_are_named(cli, write_suite):
+    targets = [
+        {"id": "per fect", "target": "mock:x", "options": {"answer": "42"}},
+        {"id": "so-so", "target": "mock:x", "options": {"answers": {"1?": "42"}, "answer": "no"}},
+    ]
+    assert cli("run", write_suite(targets=targets, cases=numbered(3)), "--quiet")[0] == 0
+    code, out, _ = cli("show", "--wrong")
+    (command,) = re.findall("`fairtrial (.*)`", out)
+    assert code == 0 and "no answer of per fect lost points; of so-so:" in out
+    assert cli(*shlex.split(command))[1].endswith("2 trials; --trial ID shows one in full\n")
+
+
+def test_a_perfect_arm_alone_is_not_searched_for_wrong_answers(cli, write_suite):
+    target = {"id": "perfect", "target": "mock:x", "options": {"answer": "42"}}
+    err = cli("run", write_suite(targets=[target], cases=numbered(3)))[2]
+    assert "--wrong" not in err and "fairtrial show --trials " in err
+    assert cli("show", "--wrong")[1].endswith("no answer of perfect lost points\n")
+
+
+def test_without_a_score_no_answer_is_wrong(cli, write_suite):
+    target = {"id": "down", "target": "mock:x", "options": {"answer": "x", "faults": {"500": 1.0}}}
+    cli("run", write_suite(targets=[target], cases=numbered(3), retry={"attempts": 1}), "--quiet")
+    assert cli("show", "--wrong")[1].endswith("no answer of down has a score\n")
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.cli.options import in_store, json_option, open_store, option, print_json, store_option
 from fairtrial.core.text import counted
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def command(
             print_json({"run_id": stored_run.id, "file": str(output), "answers": count})
         else:
             click.echo(f"written: {output}, {counted(count, 'answer')} to label")
-            click.echo(f"next: fairtrial label {stored_run.id} --import {quote(str(output))}")
+            click.echo(f"next: {in_store(f'fairtrial label {stored_run.id} --import {quote(str(output))}')}")
         return
     if file is not None:
         count = add_labels(stored_run, read_labels(file), by=by)
@@ -79,7 +79,7 @@ def command(
         add_labels(stored_run, [Label(trial, read_mark(score), note)], by=by)
     if renew:
         count = opinions.renew_labels(stored_run.store, stored_run.id, stored_run.record.scoring)
-        click.echo(f"{count} stale labels are now compared with the current judge", err=True)
+        click.echo(f"{counted(count, 'stale label')} now compared with the current judge", err=True)
     _show(stored_run, as_json=as_json)
 
 

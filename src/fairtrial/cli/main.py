@@ -81,10 +81,7 @@ class Commands(click.Group):
         except BrokenPipeError:
             raise _PipeClosedError from None  # click would end with exit code 1
         except Exception as error:
-            from fairtrial.core.errors import FairtrialError
-
-            if isinstance(error, FairtrialError):  # reported here, where it is known which store was typed
-                return _report_error(error)
+            error.args = tuple(_in_store(part) if isinstance(part, str) else part for part in error.args)
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -99,6 +96,13 @@ class Commands(click.Group):
 
             raise click.UsageError(f"unknown command `{args[0]}`{nearest(args[0], list(COMMANDS))}")
         return super().resolve_command(ctx, args)
+
+
+def _in_store(message: str) -> str:
+    """Return a message whose commands name the store that was typed; it is known while the command's context is."""
+    from fairtrial.cli.options import in_store
+
+    return _COMMAND.sub(lambda match: f"`{in_store(match[1])}`", message)
 
 
 def _version(ctx: click.Context, _: Any, value: bool) -> None:
@@ -168,9 +172,6 @@ def _report_error(error: Exception) -> int:
 
 
 def _print_error(message: str) -> None:
-    from fairtrial.cli.options import in_store
-
-    message = _COMMAND.sub(lambda match: f"`{in_store(match[1])}`", message)
     lines = [line for line in message.split("\n") if line] or ["no reason given"]
     if len(lines) == 1:
         click.echo(f"error: {lines[0]}", err=True)

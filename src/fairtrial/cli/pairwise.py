@@ -19,6 +19,7 @@ from fairtrial.cli.options import (
     run_coroutine,
     store_option,
 )
+from fairtrial.core.text import counted
 
 if TYPE_CHECKING:
     from fairtrial.analyse.pairs import PairsSummary

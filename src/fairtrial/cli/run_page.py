@@ -284,17 +284,17 @@ def to_complete(run: Run, summary: RunSummary) -> list[tuple[str, str]]:
 def _to_look(run: Run, summary: RunSummary, *, stored: bool) -> list[tuple[str, str]]:
     """Return the commands that show more of a run."""
     name = _name(run)
-    scored = sum(arm.scored > 0 for arm in summary.arms)
+    scored = [arm.aggregate.mean or 0.0 for arm in summary.arms if arm.scored]
     commands = []
-    if scored > 1:
-        commands.append((f"fairtrial compare{name}", "every pair" if scored > 2 else "the two, case by case"))
-    elif scored == 1:
+    if len(scored) > 1:
+        commands.append((f"fairtrial compare{name}", "every pair" if len(scored) > 2 else "the two, case by case"))
+    elif scored and scored[0] < 1.0:
         commands.append((f"fairtrial show{name} --wrong", "the answers that lost points"))
-    else:
+    elif not scored:
         commands.append((f"fairtrial show{name} --failures", "what went wrong"))
-    if stored:
+    if stored or scored == [1.0]:
         commands.append((f"fairtrial show{name} --trials", "the answers"))
-    else:
+    if not stored:
         commands.append(("fairtrial serve", "the same as a page"))
     return commands
 

@@ -97,12 +97,35 @@ def print_trials(run: Run, found: Found) -> None:
     for trial in run.trials_at(shown):
         console.print()
         _print_block(console, trial, repeats=repeats or trial.repeat > 1, full=found.filters.full)
-    if not shown:
+    if not shown and found.filters.wrong:
+        _print_nothing_wrong(console, run, found)
+    elif not shown:
         console.print("no trial matches")
     elif total > len(shown):
         console.print(f"\n{len(shown)} of {counted(total, 'trial')}; --limit N shows more")
     else:
         console.print(f"\n{counted(total, 'trial')}; --trial ID shows one in full")
+
+
+def _print_nothing_wrong(console: Any, run: Run, found: Found) -> None:
+    """Say why there is no wrong answer, and whose there are."""
+    from shlex import quote
+
+    from rich.text import Text
+
+    from fairtrial.analyse.summary import ranked
+    from fairtrial.cli.options import in_store
+    from fairtrial.core.text import printable
+
+    arms = {arm.arm: arm for arm in ranked(run.arms)}
+    whose = [found.best] if found.best else list(found.filters.arms)
+    scored = any(arms[name].scored for name in whose)
+    said = f"no answer of {', '.join(whose)} {'lost points' if scored else 'has a score'}"
+    wrong = [arm.arm for arm in arms.values() if arm.scored and (arm.aggregate.mean or 0.0) < 1.0]
+    if other := next((name for name in wrong if name not in whose), None):
+        command = in_store(f"fairtrial show {run.record.number} --wrong --arm {quote(other)}")
+        said += f"; of {other}: `{command}`"
+    console.print(Text(printable(said)), soft_wrap=True)
 
 
 def _heading(run: Run, found: Found) -> str:

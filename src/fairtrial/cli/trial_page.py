@@ -16,7 +16,7 @@ from fairtrial.analyse.wording.numbers import cost_fact, milliseconds, number
 from fairtrial.cli.console import Console
 from fairtrial.cli.layout import FIRST, LOUD, QUIET, joined_lines, print_commands
 from fairtrial.core.experiment import show_expected
-from fairtrial.core.text import printable
+from fairtrial.core.text import counted, printable
 from fairtrial.store.browsing import positions_of
 
 _INDENT = 12  # columns before a text
@@ -257,4 +257,4 @@ def _tools(trial: TrialRecord) -> str:
         return ""
     failed = f", {trial.tool_errors} failed" if trial.tool_errors else ""
     missing = f" ({trial.missing})" if trial.missing else ""
-    return f"{trial.tool_calls} tool calls{failed}{missing}"
+    return f"{counted(trial.tool_calls, 'tool call')}{failed}{missing}"

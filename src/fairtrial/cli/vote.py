@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fairtrial.cli.options import open_store, option, store_option
+from fairtrial.cli.options import in_store, open_store, option, store_option
 from fairtrial.core.text import counted
 
 
@@ -36,8 +36,9 @@ def command(run: str, by: str | None, port: int, opens: bool, store: str | None)
     click.echo(f"{counted(Poll(stored_run, voter).remaining, 'pair')} to vote on in run {stored_run.id}", err=True)
     path = f"runs/{stored_run.id}/vote?{urlencode({'by': voter})}"
     asyncio.run(serve("127.0.0.1", port, Path(), None, store, opens=opens, path=path))
-    remaining = counted(Poll(stored_run, voter).remaining, "pair")
-    click.echo(f"{remaining} left; `fairtrial rank {stored_run.id} --by votes` shows the ranking", err=True)
+    remaining = Poll(stored_run, voter).remaining
+    ranking = in_store(f"fairtrial rank {stored_run.id} --by votes")
+    click.echo(f"{counted(remaining, 'pair')} left; `{ranking}` shows the ranking", err=True)
 
 
 def _user() -> str:

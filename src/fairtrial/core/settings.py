@@ -73,6 +73,9 @@ class StopSpec(msgspec.Struct, frozen=True, kw_only=True):
     over: bool = False  # the user resumed the stopped run: it now continues to its end
 
 
+MODEL_TIMEOUT, AGENT_TIMEOUT = 120.0, 600.0  # seconds, if the suite does not set a timeout
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How a run is carried out; only `benchmark_mode` changes what is sent to the targets."""
 

@@ -19,7 +19,7 @@ import msgspec
 
 from fairtrial.core.answer import NOT_STORED, Answer, Failure, Journal, Outcome, Request, SoFar, Usage
 from fairtrial.core.money import Cost
-from fairtrial.core.settings import PriceSpec, Settings
+from fairtrial.core.settings import AGENT_TIMEOUT, MODEL_TIMEOUT, PriceSpec, Settings
 from fairtrial.core.target import Target
 from fairtrial.core.time_limit import time_limit
 from fairtrial.engine.budget import Need
@@ -55,7 +55,6 @@ Lookup = Callable[[str], Awaitable[Answer | None]]
 _CHARACTERS_OF_TOKEN, _TOKENS_OF_ANSWER, _TOKENS_OF_FILE = 4, 1000, 5000  # roughly, where only the pace depends on it
 _ROUNDING = 1 + 1e-9
 _AGENT_COST_FACTOR = 4.0  # an agent's trial may cost this many times the most expensive one so far
-_TIMEOUT, _AGENT_TIMEOUT = 120.0, 600.0  # seconds, if the suite does not set a timeout
 _DEFAULT_COMPLETION_TOKENS = 200_000  # completion tokens to reserve if the request sets no limit
 
 
@@ -276,7 +275,7 @@ class Ladder:
 
     async def _timed(self, request: Request) -> Answer | Failure:
         """timed: stop a call that exceeds the time limit."""
-        limit = self._settings.timeout or (_AGENT_TIMEOUT if self._target.agent else _TIMEOUT)
+        limit = self._settings.timeout or (AGENT_TIMEOUT if self._target.agent else MODEL_TIMEOUT)
         request.journal.read = SoFar  # of an earlier attempt
         try:
             async with time_limit(limit):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.settings import AGENT_TIMEOUT
 from fairtrial.importers import Imported, expecting, read_yaml
 
 _KEYS = {"name", "version", "dataset", "agent", "judge", "mcp_servers", "conditions", "execution"}
@@ -31,7 +32,9 @@ _DIFFERENCES = {
         "would select answers"
     ),
     "judge": "when a judge fails, the agent is not asked to answer again",
-    "limits": "an answer may take 120 s (`timeout`) and 30 turns (`max_turns`); k-eval has no such limits",
+    "limits": (
+        f"an answer may take {AGENT_TIMEOUT:g} s (`timeout`) and 30 turns (`max_turns`); k-eval has no such limits"
+    ),
 }
 
 

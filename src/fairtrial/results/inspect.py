@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.answer import Usage
+from fairtrial.core.text import counted
 from fairtrial.results import Columns, Contestant, Log, Question, Sample, picked
 from fairtrial.results._inspect_file import (
     Document,
@@ -150,9 +151,10 @@ class _Reading:
         """Add notes about what was seen in the samples; reading them again adds nothing."""
         notes = []
         if self.cancelled:
-            notes.append(f"{self.cancelled} samples in flight when the run ended are left out: no model failed there")
+            left_out = counted(self.cancelled, "sample")
+            notes.append(f"{left_out} in flight when the run ended, left out: no model failed there")
         if self.repeated:
-            notes.append(f"{self.repeated} attempts were repeated by inspect; what they cost is in its totals alone")
+            notes.append(f"{counted(self.repeated, 'attempt')} repeated by inspect; the cost is in its totals alone")
         if self.result is not None:
             self.result.notes = list(dict.fromkeys([*self.result.notes, *notes]))
 

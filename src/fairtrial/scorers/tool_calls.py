@@ -12,7 +12,7 @@ from fairtrial.core.calls import Call, contains, fits, is_named, read_calls, rea
 from fairtrial.core.experiment import Case, ExpectedCall
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.text import clipped
+from fairtrial.core.text import clipped, counted
 
 Names = Annotated[list[str], msgspec.Meta(min_length=1)]
 _MAX_SHOWN = 300
@@ -84,11 +84,11 @@ class ToolCalls(Scorer, frozen=True, kw_only=True):
                 yield f"{name} is forbidden"
         for name, arguments in self.arguments.items():
             yield from _argument_reasons(name, arguments, calls)
-        counted = [call for call in calls if not self.names or any(is_named(call, name) for name in self.names)]
-        if self.min is not None and len(counted) < self.min:
-            yield f"{len(counted)} calls, below the minimum of {self.min}"
-        if self.max is not None and len(counted) > self.max:
-            yield f"{len(counted)} calls, above the maximum of {self.max}"
+        named = [call for call in calls if not self.names or any(is_named(call, name) for name in self.names)]
+        if self.min is not None and len(named) < self.min:
+            yield f"{counted(len(named), 'call')}, below the minimum of {self.min}"
+        if self.max is not None and len(named) > self.max:
+            yield f"{counted(len(named), 'call')}, above the maximum of {self.max}"
 
 
 def _order_reasons(wanted: Sequence[ExpectedCall], calls: Sequence[Call], order: str) -> Iterator[str]:

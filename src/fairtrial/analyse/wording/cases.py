@@ -24,10 +24,10 @@ def case_findings(run: Run) -> list[str]:
 
 def case_headline(analysis: CaseAnalysis) -> str:
     """Describe what was analysed: how many cases, arms and cases left out."""
-    arms = f"{len(analysis.arms)} arm{'s' if len(analysis.arms) != 1 else ''}"
+    arms, cases = counted(len(analysis.arms), "arm"), counted(len(analysis.cases), "case")
     missing = counted(analysis.left_out, "case")
     left_out = f"; left out: {missing} without a score from every arm" if analysis.left_out else ""
-    return f"{counted(len(analysis.cases), 'case')}, analysed by the scores of {arms}{left_out}"
+    return f"{cases}, analysed by the scores of {arms}{left_out}"
 
 
 def case_cells(case: CaseItem) -> list[str]:
