@@ -106,6 +106,11 @@ def plan_power(
     return Power(sources=[source.label for source in scores.sources], beta=beta, alpha=alpha, pairs=usable)
 
 
+def can_plan(scores: ScoreTable, pairs: Sequence[tuple[ArmScores, ArmScores]]) -> bool:
+    """Return whether any two arms differ enough from case to case to plan from."""
+    return any(_pair_power(scores, a, b, (), (), 0.05, 0.2) is not None for a, b in pairs)
+
+
 def _pair_power(
     scores: ScoreTable,
     a: ArmScores,

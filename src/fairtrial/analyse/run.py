@@ -297,7 +297,7 @@ class Run:
     def _row(self, name: str) -> dict[str, Any]:
         rows = list(self.store.trial_rows(self.id, self.record.scoring, trial=name))
         if not rows:
-            raise FairtrialError(f"run {self.id} has no trial `{name}`; `fairtrial export` lists the ids")
+            raise FairtrialError(f"run {self.id} has no trial `{name}`; `fairtrial show {self.id} --trials` lists them")
         if len({row["trial_id"] for row in rows}) > 1:
             raise FairtrialError(f"`{name}` matches {len(rows)} trials; give more of the id")
         return rows[0]

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from fairtrial.cli.options import (
+    in_store,
     json_option,
     load_dotenv,
     open_store,
@@ -96,5 +97,6 @@ def _compare_pages(store: str | None, outputs: tuple[str, ...], *, quiet: bool) 
 
 def _print_next_steps(outputs: tuple[str, ...]) -> None:
     if not outputs:
-        click.echo("`fairtrial report latest -o arena.html` shows the pages side by side", err=True)
-    click.echo("`fairtrial vote latest` lets you vote without knowing which model wrote which page", err=True)
+        click.echo(f"`{in_store('fairtrial report latest -o arena.html')}` shows the pages side by side", err=True)
+    vote = in_store("fairtrial vote latest")
+    click.echo(f"`{vote}` lets you vote without knowing which model wrote which page", err=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fairtrial.cli.options import (
+    in_store,
     json_option,
     load_dotenv_of,
     open_store,
@@ -47,7 +49,7 @@ def command(run: str, cancel: bool, store: str | None, as_json: bool) -> None:
     if not batches:
         click.echo("this run has no batches: set `batch: true` on a target or judge of its suite", err=True)
     elif any(batch.unstored for batch in batches):
-        click.echo(f"fairtrial resume {run}  collects the results", err=True)
+        click.echo(f"{in_store(f'fairtrial resume {quote(run)}')}  collects the results", err=True)
 
 
 def _document(of_run: BatchOfRun) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from fairtrial.cli.options import (
     option,
     plain_option,
     print_json,
+    run_in_command,
+    runs_in_command,
     store_option,
 )
 
@@ -78,16 +80,25 @@ def command(
         print_json(comparison_document(comparisons))
         return
     from fairtrial.analyse.flips import biggest_flips
+    from fairtrial.analyse.planning import can_plan
     from fairtrial.cli.compare_page import print_comparisons
 
     flips = biggest_flips(scores, *pairs[0], by) if len(pairs) == 1 else []
     print_comparisons(comparisons, flips=flips, details=details, plain=plain)
     sys.stdout.flush()
-    _print_next(comparisons, runs, flips, arms or (), details=details)
+    unsure = not by and any(pair.verdict == "cannot tell" for pair in comparisons.pairs)
+    plannable = unsure and can_plan(scores, pairs)
+    _print_next(comparisons, runs, flips, arms or (), details=details, plannable=plannable)
 
 
 def _print_next(
-    comparisons: Comparisons, runs: Sequence[str], flips: Sequence[Flip], arms: Sequence[str], *, details: bool
+    comparisons: Comparisons,
+    runs: Sequence[str],
+    flips: Sequence[Flip],
+    arms: Sequence[str],
+    *,
+    details: bool,
+    plannable: bool,
 ) -> None:
     """Print what to do next on stderr."""
     from shlex import quote
@@ -95,23 +106,23 @@ def _print_next(
     from fairtrial.cli.console import Console
     from fairtrial.cli.layout import print_commands
 
-    named = "".join(f" {quote(run)}" for run in runs)
+    named = runs_in_command(runs)
+    chosen = f" --arms {' '.join(map(quote, arms))}" if arms else ""
     first = comparisons.pairs[0]
     commands = []
     if flips and len(comparisons.run_ids) == 1:
         usual = (first.mean_a or 0.0) < (first.mean_b or 0.0)
         flip = next((flip for flip in flips if (flip.a < flip.b) == usual), flips[0])
         lower = first.a if flip.a < flip.b else first.b
-        trial = f"{runs[0] if runs else 'latest'} {quote(flip.case)} {quote(lower)}"
+        trial = run_in_command(runs[0] if runs else "latest", flip.case, lower)
         commands.append((f"fairtrial show {trial}", "the whole trial"))
     elif len(comparisons.pairs) > 1:
         best = next((pair for pair in comparisons.pairs if pair.verdict in ("better", "worse")), first)
         commands.append((f"fairtrial compare{named} --arms {quote(best.a)} {quote(best.b)}", "one pair, case by case"))
     if not details:
-        chosen = f" --arms {' '.join(map(quote, arms))}" if arms else ""
         many = len(comparisons.pairs) > _MOST_DETAILED
         what = f"every test of {len(comparisons.pairs):,} pairs; this takes a while" if many else "every test"
         commands.append((f"fairtrial compare{named}{chosen} --details", what))
-    if not comparisons.metric and any(pair.verdict == "cannot tell" for pair in comparisons.pairs):
-        commands.append((f"fairtrial power{named} --delta 3", "how many cases for 3 points"))
+    if plannable:
+        commands.append((f"fairtrial power{named}{chosen} --delta 3", "how many cases for 3 points"))
     print_commands(Console(stderr=True), commands)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairtrial.cli.options import in_store
+
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
     from fairtrial.analyse.summary import RunSummary
@@ -78,7 +80,8 @@ class Ending:
                     click.echo(f"written: {output}", err=True)
         sys.stdout.flush()
         for problem in problems.values():
-            click.echo(f"error: {problem}; the run is saved: `fairtrial export {run.id} -o FILE` writes it", err=True)
+            command = in_store(f"fairtrial export {run.id} -o FILE")
+            click.echo(f"error: {problem}; the run is saved: `{command}` writes it", err=True)
         return 1 if problems else exit_code(summary.status)
 
     def _print(self, run: Run, summary: RunSummary, series: Sequence[Run], *, timed: bool) -> None:

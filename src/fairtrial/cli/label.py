@@ -70,7 +70,8 @@ def command(
             print_json({"run_id": stored_run.id, "file": str(output), "answers": count})
         else:
             click.echo(f"written: {output}, {counted(count, 'answer')} to label")
-            click.echo(f"next: {in_store(f'fairtrial label {stored_run.id} --import {quote(str(output))}')}")
+            command = in_store(f"fairtrial label {stored_run.id} --import {quote(str(output))}")
+            click.echo(f"next: fill in the column `label` (0 to 100, or pass and fail), then `{command}`")
         return
     if file is not None:
         count = add_labels(stored_run, read_labels(file), by=by)
@@ -98,7 +99,8 @@ def _show(run: Run, *, as_json: bool) -> None:
         )
         return
     if not any(arm.labels for arm in arms):
-        click.echo("no answer of this run has a label yet; see `fairtrial label --help`")
+        command = in_store(f"fairtrial label {run.id} --sample 20 -o marks.csv")
+        click.echo(f"no answer of this run has a label yet; `{command}` draws some for people to mark")
     console = Console(highlight=False)
     for arm in arms:
         for line in label_lines(arm):

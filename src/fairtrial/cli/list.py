@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from fairtrial.cli.options import json_option, open_store, option, plain_option, print_json, store_option
+from fairtrial.cli.options import in_store, json_option, open_store, option, plain_option, print_json, store_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,8 +83,9 @@ def _print(
         if names := _below(summary, tags):
             print_lines(console, [Text(f"   {printable(names)}", QUIET)])
     facts = [f"{total} runs in all"] if total > 1 else []
-    facts += [f"fairtrial list --limit {total}"] if total > len(runs) else []
-    console.print(Text(f"\n {' · '.join([*facts, f'fairtrial show {runs[0].record.number} opens one'])}", QUIET))
+    facts += [in_store(f"fairtrial list --limit {total}")] if total > len(runs) else []
+    facts.append(f"{in_store(f'fairtrial show {runs[0].record.number}')} opens one")
+    console.print(Text(f"\n {' · '.join(facts)}", QUIET), soft_wrap=True)
 
 
 def _columns(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairtrial.cli.optim_generate import command as generate
-from fairtrial.cli.options import json_option, open_store, option, print_plain_json, store_option
+from fairtrial.cli.options import in_store, json_option, open_store, option, print_plain_json, store_option
 from fairtrial.cli.run import run_options
 from fairtrial.core.text import counted
 
@@ -124,7 +124,7 @@ def run(
     )
     code = run_loaded(lambda chosen, _: parse_suite(suite.text(), file="optimisation", options=chosen), None, **options)
     if not (options["quiet"] or options["as_json"] or options["dry_run"]):
-        click.echo("`fairtrial optim report` compares the styles", err=True)
+        click.echo(f"`{in_store('fairtrial optim report')}` compares the styles", err=True)
     return code
 
 

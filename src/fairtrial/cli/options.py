@@ -153,7 +153,23 @@ def in_store(command: str) -> str:
     store = context.meta.get(_TYPED_STORE) if context else None
     if store is None or "--store" in command or not _takes_store(command):
         return command
-    return f"{command} --store {'URL' if '://' in store and '@' in store else quote(store)}"
+    return f"{command} --store {_repeated(store)}"
+
+
+def runs_in_command(runs: Iterable[str]) -> str:
+    """Return runs as they were typed (RUN, or RUN@STORE), for a command to suggest; each with a space before it."""
+    parts = (run.partition("@") for run in runs)
+    return "".join(f" {quote(name)}{at}{_repeated(other) if at else ''}" for name, at, other in parts)
+
+
+def run_in_command(run: str, *words: str) -> str:
+    """Return a run as it was typed, and words after it, for a command to suggest that takes no RUN@STORE."""
+    name, at, other = run.partition("@")
+    return " ".join([*map(quote, (name or "latest", *words)), *(["--store", _repeated(other)] if at else [])])
+
+
+def _repeated(store: str) -> str:
+    return "URL" if "://" in store and "@" in store else quote(store)
 
 
 def _takes_store(command: str) -> bool:

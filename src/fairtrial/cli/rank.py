@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairtrial.cli.options import json_option, metric_key, open_store, option, plain_option, print_json, store_option
+from fairtrial.cli.options import (
+    json_option,
+    metric_key,
+    open_store,
+    option,
+    plain_option,
+    print_json,
+    runs_in_command,
+    store_option,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -70,12 +79,10 @@ def command(
 
 
 def _print_next(runs: Sequence[str], *, matrix: bool) -> None:
-    from shlex import quote
-
     from fairtrial.cli.console import Console
     from fairtrial.cli.layout import print_commands
 
-    named = "".join(f" {quote(run)}" for run in runs)
+    named = runs_in_command(runs)
     commands = [(f"fairtrial compare{named}", "by how much, pair by pair")]
     commands += [] if matrix else [(f"fairtrial rank{named} --matrix", "who won how often")]
     print_commands(Console(stderr=True), commands)

@@ -39,7 +39,8 @@ def _write_page(runs: tuple[str, ...], output: str, store: str | None) -> None:
     if len(runs) > 1:
         raise FairtrialError("a report is about one run: --site DIR writes several")
     if not output.lower().endswith(".html"):
-        raise FairtrialError(f"{output}: a report must be an .html file; `fairtrial export` writes other formats")
+        other = "`fairtrial export RUN -o FILE` writes other formats"
+        raise FairtrialError(f"{output}: a report must be an .html file; {other}")
     check_outputs([output])
     run = Run.find(runs[0] if runs else "latest", open_store(store))
     click.echo(f"written: {export(run, output)}", err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from shlex import quote
 
 from rich.text import Text
 
@@ -31,6 +32,7 @@ from fairtrial.cli.layout import (
     table_lines,
     total_width,
 )
+from fairtrial.cli.options import in_store
 from fairtrial.cli.tables import short_names, shortened
 from fairtrial.core.text import counted, printable
 from fairtrial.store.batches import open_counts
@@ -70,7 +72,7 @@ def print_run(
     if details:
         _print_block(console, _detail_lines(order))
     if kinds is not None:
-        _print_kinds(console, [arm.arm for arm in order if arm.scored], kinds, whole=whole)
+        _print_kinds(console, run, [arm.arm for arm in order if arm.scored], kinds, whole=whole)
     _print_metrics(console, order, board, details=details)
     _print_arms(console, summary, order, details=details)
     _print_notes(console, summary)
@@ -204,7 +206,7 @@ def _print_missing(console: Console, summary: RunSummary) -> None:
         print_wrapped(console, f"of {named}{more}", LOUD, indent=1, hang=2)
 
 
-def _print_kinds(console: Console, names: Sequence[str], kinds: KindMeans, *, whole: bool) -> None:
+def _print_kinds(console: Console, run: Run, names: Sequence[str], kinds: KindMeans, *, whole: bool) -> None:
     """Print the means by kind of case: every kind and arm, or the largest kinds and the best arms that fit."""
     tables = kind_tables(kinds, names, most=None if whole else _MAX_KINDS, whole=whole)
     tables = [shown for shown in tables if whole or max(kinds.cases[shown.by].values()) >= _FEWEST_OF_KIND]
@@ -213,7 +215,8 @@ def _print_kinds(console: Console, names: Sequence[str], kinds: KindMeans, *, wh
         for part in parts if whole else parts[:1]:
             _print_block(console, _kind_lines(part, several=len(names) > 1))
         if not whole and (left_out := _left_out(shown, len(names) - len(parts[0].arms))):
-            console.print(Text(f" {left_out}: fairtrial show --by {printable(shown.by)}", QUIET))
+            command = in_store(f"fairtrial show{_name(run)} --by {quote(printable(shown.by))}")
+            console.print(Text(f" {left_out}: {command}", QUIET), soft_wrap=True)
     if tables:
         print_wrapped(console, NOTE, QUIET)
 

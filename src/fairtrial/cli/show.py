@@ -167,16 +167,15 @@ def _print_run(
 
 def _next_case(run: Run, case: str | None, arm: str | None) -> tuple[str, str]:
     """Return the next case on which arms differ, and the arm whose answer to show."""
+    from fairtrial.cli.trial_page import next_difference
     from fairtrial.core.errors import FairtrialError
-    from fairtrial.store.browsing import CaseQuery, cells, ordered_cases, positions_of
+    from fairtrial.store.browsing import cells, positions_of
 
-    after = [-1] if case is None else positions_of(run.store, run.plan.id, case)
-    if not after:
+    if case is not None and not positions_of(run.store, run.plan.id, case):
         raise FairtrialError(f"run {run.record.number} has no case `{case}`")
-    differing = ordered_cases(run.store, run.record, CaseQuery(show="differing"))
-    position = next((position for position in differing if position > after[0]), None)
+    position = next_difference(run, case)
     if position is None:
-        where = f" after {case}" if case is not None and differing else ""
+        where = f" after {case}" if case is not None and next_difference(run, None) is not None else ""
         raise FairtrialError(f"the arms of run {run.record.number} differ on no case{where}")
     if arm is None:
         scored = [(cell.mean, cell.arm) for cell in cells(run.store, run.record, [position]) if cell.mean is not None]

@@ -17,7 +17,7 @@ from fairtrial.cli.console import Console
 from fairtrial.cli.layout import FIRST, LOUD, QUIET, joined_lines, print_commands
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.text import counted, printable
-from fairtrial.store.browsing import positions_of
+from fairtrial.store.browsing import CaseQuery, ordered_cases, positions_of
 
 _INDENT = 12  # columns before a text
 _TIMELINE = 13
@@ -50,9 +50,16 @@ def print_trial(run: Run, trial: TrialRecord) -> None:
     _print_facts(console, trial)
     here = f"fairtrial show {run.record.number} {quote(trial.case_id)}"
     commands = [(here, "every arm on this case")]
-    if len(run.plan_arms) > 1:
+    if next_difference(run, trial.case_id) is not None:
         commands.append((f"{here} {quote(trial.arm)} --next", "the next case where arms differ"))
     print_commands(Console(stderr=True), commands)
+
+
+def next_difference(run: Run, case: str | None) -> int | None:
+    """Return the position of the next case on which arms differ, after this one or the first; None if there is none."""
+    after = -1 if case is None else positions_of(run.store, run.plan.id, case)[0]
+    differing = ordered_cases(run.store, run.record, CaseQuery(show="differing")) if len(run.plan_arms) > 1 else ()
+    return next((position for position in differing if position > after), None)
 
 
 def _print_answer(console: Console, expected: str | None, answer: str | None) -> None:

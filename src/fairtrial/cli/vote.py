@@ -29,6 +29,7 @@ def command(run: str, by: str | None, port: int, opens: bool, store: str | None)
 
     from fairtrial.analyse import Run
     from fairtrial.cli.serve import serve
+    from fairtrial.store.votes import votes
     from fairtrial.workflows.vote import Poll
 
     stored_run = Run.find(run, open_store(store))
@@ -37,8 +38,10 @@ def command(run: str, by: str | None, port: int, opens: bool, store: str | None)
     path = f"runs/{stored_run.id}/vote?{urlencode({'by': voter})}"
     asyncio.run(serve("127.0.0.1", port, Path(), None, store, opens=opens, path=path))
     remaining = Poll(stored_run, voter).remaining
-    ranking = in_store(f"fairtrial rank {stored_run.id} --by votes")
-    click.echo(f"{counted(remaining, 'pair')} left; `{ranking}` shows the ranking", err=True)
+    left = f"{counted(remaining, 'pair')} left"
+    if any(votes(stored_run.store, stored_run.id)):
+        left += f"; `{in_store(f'fairtrial rank {stored_run.id} --by votes')}` shows the ranking"
+    click.echo(left, err=True)
 
 
 def _user() -> str:

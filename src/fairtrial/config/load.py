@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def load_suite(
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
-        raise FairtrialError(f"there is no file {path}; `fairtrial init` writes a suite to start from") from None
+        raise FairtrialError(f"there is no file {path}{_instead_of(path)}") from None
     except IsADirectoryError:
         raise FairtrialError(f"{path} is a folder; give the suite file in it") from None
     except UnicodeDecodeError:
@@ -72,6 +73,14 @@ def load_suite(
         placeholders=placeholders,
         whole=whole,
     )
+
+
+def _instead_of(path: Path) -> str:
+    """Say what to do without this file: take one that is there, or write one."""
+    there = sorted(file.name for file in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
+    if there:
+        return registry.nearest(path.name, there)
+    return f"; `{shlex.join(['fairtrial', 'init', str(path.parent)])}` writes a suite to start from"
 
 
 def parse_suite(
