@@ -14,6 +14,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +22,6 @@ from typing import NamedTuple
 from fairtrial.cli.main import COMMANDS
 from tests import forks
 
-REPO = Path(__file__).parents[2]
 WAYS = (
     re.compile(r"`(fairtrial [^`]+)`"),
     re.compile(r"^next: (fairtrial .+)$", re.MULTILINE),
@@ -46,6 +46,7 @@ PLACEHOLDERS = {
     "URL": "other.db",
 }
 SERVERS = ("serve", "vote")  # they go on until Ctrl-C
+SPAWNING = (("optim", "generate"), ("optim", "run"))
 _MENTION = re.compile(rf"\bfairtrial (?:{'|'.join(COMMANDS)})(?![\w:])")
 _PLACEHOLDER = re.compile(r"(?<![\w/.'-])[A-Z][A-Z]*(?![\w/'-])")
 
@@ -74,7 +75,11 @@ def filled_in(command: str) -> list[str]:
 
 def type_in(folder: Path, *words: str, environment: Mapping[str, str] = os.environ) -> Ended:
     """Type a command in a folder; a server is ended by Ctrl-C once it is there."""
-    surroundings = {"PYTHONPATH": str(REPO), **environment, "FAIRTRIAL_PORT": "0", "FAIRTRIAL_OPEN": "0"}
+    surroundings = {**environment, "FAIRTRIAL_PORT": "0", "FAIRTRIAL_OPEN": "0"}
+    if words[:2] in SPAWNING:  # processes of its own cannot be spawned from a fork
+        command = [sys.executable, "-m", "fairtrial", *words]
+        done = subprocess.run(command, cwd=folder, env=surroundings, capture_output=True, text=True, check=False)
+        return Ended(done.returncode, done.stdout + done.stderr)
     process = forks.start(*words, folder=folder, environment=surroundings)
     before = b""
     if words[0] in SERVERS and "--help" not in words:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,17 @@ PRICED = {
     "concurrency": 1,
 }
 MODEL = "def answer(question):\n    return {'text': question, 'prompt_tokens': 10, 'completion_tokens': 10}\n"
+VOTE = f"$ {shlex.quote(sys.executable)} vote.py"
+VOTES = """
+import sys
+
+from fairtrial.analyse import Run
+from fairtrial.store import Store
+from fairtrial.workflows.vote import Poll
+
+poll = Poll(Run.find("latest", Store(*sys.argv[1:])), "me")
+poll.cast(poll.next(), "left")
+"""
 # By name: what the suite says, and the commands that lead to the state; what the last one says is followed.
 STATES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "one arm": ({"targets": [MIXED]}, ["run suite.yaml"]),
@@ -102,21 +115,22 @@ STATES: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "no labels": ({"targets": [RIGHT], "scorer": "llm_judge", "judge": JUDGE}, ["run suite.yaml", "label"]),
     "no baseline file": ({"targets": [RIGHT]}, ["run suite.yaml", "gate latest --against file:base.json"]),
-    "no notes": ({"targets": [RIGHT]}, ["$git init -q .", "run suite.yaml", "gate latest --against notes:main"]),
+    "no notes": ({"targets": [RIGHT]}, ["$git init -q . && git -c user.name=me -c user.email=me@localhost commit -q --allow-empty -m first", "run suite.yaml", "gate latest --against notes:main"]),
     "drift of too few": ({"targets": [RIGHT]}, ["run suite.yaml", "drift"]),
     "a tag without a name": ({"targets": [RIGHT]}, ["run suite.yaml", "tag latest"]),
     "a file that cannot be written": ({"targets": [RIGHT]}, ["run suite.yaml", "report latest -o out.txt"]),
     "an unknown problem": ({"targets": [RIGHT]}, ["baseline nothing-3"]),
-    "styles": ({}, ["optim run mock:echo --family rosenbrock --n 2 --count 2 --repeats 1"]),
+    "styles": ({}, ["optim run mock:echo --family convex_qp --family rosenbrock --n 2 --count 2 --repeats 1"]),
     "styles in a store of one's own": (
         {},
-        ["optim run mock:echo --family rosenbrock --n 2 --count 2 --repeats 1 --store mine.db"],
+        ["optim run mock:echo --family convex_qp --family rosenbrock --n 2 --count 2 --repeats 1 --store mine.db"],
     ),
     "problems": ({}, ["optim generate 'my problems' --family packing --n 3 --count 1"]),
-    "voted on": ({"targets": [RIGHT, MIXED]}, ["run suite.yaml", "vote"]),
+    "nobody voted": ({"targets": [RIGHT, MIXED]}, ["run suite.yaml", "rank --by both"]),
+    "voted on": ({"targets": [RIGHT, MIXED]}, ["run suite.yaml", VOTE, "vote"]),
     "voted on in a store of one's own": (
         {"targets": [RIGHT, MIXED]},
-        ["run suite.yaml --store a.db", "vote --store a.db"],
+        ["run suite.yaml --store a.db", f"{VOTE} a.db", "vote --store a.db"],
     ),
     "an option that is not there": ({"targets": [RIGHT]}, ["run suite.yaml --nothing"]),
 }  # fmt: skip
@@ -130,6 +144,7 @@ def write_state(folder: Path, keys: dict[str, Any]) -> None:
     judged = {"name": "judged", "cases": CASES, "targets": [RIGHT], "scorer": "llm_judge", "judge": JUDGE}
     (folder / "judged.yaml").write_text(yaml.safe_dump(judged, sort_keys=False), "utf-8")
     (folder / "model.py").write_text(MODEL, "utf-8")
+    (folder / "vote.py").write_text(VOTES, "utf-8")
 
 
 @pytest.mark.slow

@@ -93,6 +93,11 @@ class TestTwoLogs:
             assert code == 1 and "was imported from inspect-ai and cannot be continued here" in err
         assert "choose a scorer of fairtrial with --scorer NAME" in cli("rescore", run.id)[2]
 
+    def test_its_context_is_what_is_known_of_it(self, cli):  # noqa: F811
+        ft.import_results(A)
+        code, out, err = cli("show", "--context")
+        assert code == 0 and "imported by fairtrial" in out, err
+
     def test_json(self, cli):  # noqa: F811
         code, out, _ = cli("import", "results", A, "--json")
         document = json.loads(out)

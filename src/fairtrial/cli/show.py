@@ -306,7 +306,11 @@ def _print_context(run: Run) -> None:
         for tool in server["tools"]:
             console.print(Text(f"  {printable(tool['name'])}  {tool['schema_sha256'][:12]}"), soft_wrap=True)
     _print_scorings(console, run)
-    packages = ", ".join(f"{name} {version}" for name, version in run.context["packages"].items())
-    console.print(Text(f"\nPython {run.context['python']} on {run.context['platform']}; {packages}"), soft_wrap=True)
+    versions = [f"{name} {version}" for name, version in run.context["packages"].items()]
+    if run.record.origin is not None:  # another tool ran it, elsewhere
+        console.print(Text(f"\nimported by {', '.join(versions)}"), soft_wrap=True)
+        return
+    python = f"Python {run.context['python']} on {run.context['platform']}"
+    console.print(Text(f"\n{python}; {', '.join(versions)}"), soft_wrap=True)
     console.print(Text(f"\nsuite, SHA-256 {run.plan.suite_sha256}:\n", style="bold"), soft_wrap=True)
     console.print(Text(run.plan.suite_text), soft_wrap=True)

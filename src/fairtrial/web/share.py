@@ -60,7 +60,7 @@ class Share:
             run=run.record,
             plan=run.plan,
             formats=_formats(run),
-            commands=_commands(run, self._site.store.path),
+            commands=[*_to_repeat(run, self._site.store.path), *_to_look(run, self._site.store.path)],
             citation=_citation(run),
             lines=[reporting_line(arm) for arm in summary.arms] if summary else [],
             plus_minus=PLUS_MINUS,
@@ -122,8 +122,10 @@ def _formats(run: Run) -> list[Format]:
     return [form for form in FORMATS if not several.get(SINGLE.get(form.module, ""))]
 
 
-def _commands(run: Run, store: str) -> list[tuple[str, str]]:
+def _to_repeat(run: Run, store: str) -> list[tuple[str, str]]:
     """Return (purpose, command) pairs to type in the suite's folder, once the suite as it was run is saved there."""
+    if run.record.origin is not None:
+        return []  # it was run by another tool
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     document = yaml.load(run.plan.suite_text, loader)  # noqa: S506  # a safe loader
     arms, settings = run.plan_arms, run.settings
@@ -141,18 +143,28 @@ def _commands(run: Run, store: str) -> list[tuple[str, str]]:
         if settings.get(name) is not None:
             options += [f"--{name.replace('_', '-')}", str(settings[name])]
     options += ["--benchmark-mode"] if settings.get("benchmark_mode") else []
+    command = ["fairtrial", "run", f"{run.id}.yaml", *options, *_where(run, store)]
+    return [("Run again with the suite as it was", shlex.join(command))]
+
+
+def _to_look(run: Run, store: str) -> list[tuple[str, str]]:
+    """Return (purpose, command) pairs that show a run, to type in the suite's folder."""
+    commands = {
+        "Show this run": ["show", run.id],
+        "Compare its arms": ["compare", run.id, "--details"],
+        "Write the report to a file": ["report", run.id, "-o", "report.html"],
+        "Write the site into a folder": ["report", run.id, "--site", "public"],
+    }
+    if len(run.plan_arms) < 2:
+        del commands["Compare its arms"]
+    where = _where(run, store)
+    return [(purpose, shlex.join(["fairtrial", *command, *where])) for purpose, command in commands.items()]
+
+
+def _where(run: Run, store: str) -> list[str]:
+    """Return the option for the store, unless it is the one that belongs to the suite's folder."""
     is_default = Path(store).resolve() == Path(run.plan.folder, ".fairtrial/fairtrial.db").resolve()
-    where = [] if is_default else ["--store", str(Path(store).resolve())]
-    return [
-        (
-            "Run again with the suite as it was",
-            shlex.join(["fairtrial", "run", f"{run.id}.yaml", *options, *where]),
-        ),
-        ("Show this run", shlex.join(["fairtrial", "show", run.id, *where])),
-        ("Compare its arms", shlex.join(["fairtrial", "compare", run.id, "--details", *where])),
-        ("Write the report to a file", shlex.join(["fairtrial", "report", run.id, "-o", "report.html", *where])),
-        ("Write the site into a folder", shlex.join(["fairtrial", "report", run.id, "--site", "public", *where])),
-    ]
+    return [] if is_default else ["--store", str(Path(store).resolve())]
 
 
 def _selection(run: Run) -> list[str]:
