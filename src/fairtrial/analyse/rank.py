@@ -117,7 +117,8 @@ def rank(
     by, judged = _judged(scores, arms, by, styled=control_style)
     if control_style and judged is None:
         raise FairtrialError(
-            "style can be controlled for only where pairs were compared: run `fairtrial pairwise` or `fairtrial vote`"
+            "style can be controlled for only where pairs were compared: run "
+            f"{_pairwise(scores)} or `fairtrial vote RUN`"
         )
     battles = judged or from_scores(sign * table[:, keys], prompts)
     count = int(np.sum(~np.isnan(table).all(axis=0)))
@@ -172,8 +173,14 @@ def _judged(scores: ScoreTable, arms: Sequence[ArmScores], by: By | None, *, sty
     if by == "votes":
         raise FairtrialError("nobody has voted on these arms yet: run `fairtrial vote RUN`")
     if by is not None:
-        raise FairtrialError("no judge has compared these arms in pairs yet: run `fairtrial pairwise RUN`")
+        raise FairtrialError(f"no judge has compared these arms in pairs yet: run {_pairwise(scores)}")
     return "scores", None
+
+
+def _pairwise(scores: ScoreTable) -> str:
+    """Return the command that lets a judge compare pairs; a run without one needs it to be named."""
+    judged = all(run.settings.get("judges") for source in scores.sources for run in source.runs)
+    return f"`fairtrial pairwise RUN{'' if judged else ' --judge JUDGE'}`"
 
 
 def open_ranks(better: Table, number: int) -> tuple[int, int]:

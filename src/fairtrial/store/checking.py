@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
 from sqlalchemy import Table, inspect, select, text
 
@@ -26,7 +27,8 @@ def check_store(address: str | None, save: Path | None = None) -> StoreCheck:
         return check_file(dialect.path, save)
     if save is not None:
         raise FairtrialError(
-            f"--save recovers damaged SQLite files; copy this store's runs with `fairtrial store copy STORE {save}`"
+            "--save recovers damaged SQLite files; copy this store's runs with "
+            f"`fairtrial store copy STORE {quote(str(save))}`"
         )
     store = Store(address, create=False)
     try:

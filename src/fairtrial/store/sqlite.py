@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from operator import itemgetter
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from filelock import FileLock, Timeout
@@ -104,7 +105,7 @@ class Sqlite:
         kind = StoreLockedError if "locked" in reason.lower() else StoreError
         for words, message in _MESSAGES.items():
             if words in reason.lower():
-                return kind(message.format(path=self.place, patience=PATIENCE))
+                return kind(message.format(path=self.place, typed=quote(self.place), patience=PATIENCE))
         return kind(f"the store {self.place} cannot be used: {reason}")
 
 
@@ -153,7 +154,7 @@ _MESSAGES = {
     "disk i/o": "the disk with the store {path} cannot be read or written: check whether it is full, failing or "
     "disconnected; what was stored is safe (`fairtrial resume latest`)",
     "not a database": "{path} is not a fairtrial store: choose another with --store",
-    "malformed": "the store {path} is damaged: `fairtrial store check --store {path}` shows how badly, and with "
+    "malformed": "the store {path} is damaged: `fairtrial store check --store {typed}` shows how badly, and with "
     "--save FILE recovers the intact rows",
     "readonly": "the store {path} cannot be written: check its permissions, or choose another with --store",
     "unable to open": "the store {path} cannot be opened: check its permissions, or choose another with --store",
