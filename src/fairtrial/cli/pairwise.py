@@ -99,7 +99,7 @@ def print_pairs(summary: PairsSummary) -> None:
     from fairtrial.analyse.wording.numbers import money
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
-    from fairtrial.core.text import counted, printable
+    from fairtrial.core.text import printable
 
     console = Console(highlight=False)
     if not summary.pairs:

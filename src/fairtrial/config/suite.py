@@ -340,17 +340,15 @@ class Suite:
 
     def files_used(self) -> set[Path]:
         """Return the files that the suite consists of, apart from code: itself, its prompts, data and attachments."""
-        names = [
-            name for entry in (self._document.case_defaults, *self._document.cases) for name in attached_names(entry)
-        ]
+        entries = (self._document.case_defaults, *self._document.cases)
+        names = [name for entry in entries for name in attached_names(entry)]
         files = {*self._source.files, *workspace_paths(self._document, self.folder)}
         files |= {self.path} if self.path else set()
         files |= {*(self.folder / name for name in names if not is_address(name))}
         files |= skill_paths(self._document, self.folder)
-        if self._dataset is None:
-            return files
-        files |= {self.folder / name for name in self._dataset.attached_names() if not is_address(name)}
-        return files | set(self._dataset.files)
+        if self._dataset is not None:
+            files |= {self.folder / name for name in self._dataset.attached_names() if not is_address(name)}
+        return files | set(self._dataset.files if self._dataset else ())
 
     def build_scorers(self, *, sound: bool = False) -> list[BuiltScorer]:
         """Build the scorers that the cases use; with `sound`, leave out those with problems."""
