@@ -22,6 +22,7 @@ from fairtrial.analyse.score_table import ScoreTable, read_scores, sources_of
 from fairtrial.analyse.silence import silent_arms
 from fairtrial.analyse.summary import by_mean
 from fairtrial.stats import Aggregate
+from fairtrial.stats.planning import detectable
 from fairtrial.stats.units import Interval, Measured
 
 _DELTAS = (0.2, 0.1, 0.05, 0.03, 0.02, 0.01)
@@ -251,8 +252,10 @@ def _to_settle(pair: Comparison, first: str) -> tuple[str, float, int] | None:
     if smallest is None or not pair.std_err:
         return None
     delta = next((delta for delta in _DELTAS if delta < 0.7 * smallest), _DELTAS[-1])
-    spread = pair.std_err * math.sqrt(pair.count)
-    cases = cases_to_see(spread, delta, alpha=1 - pair.level, beta=0.2, pilot=max(2, pair.units))
+    spread, alpha = pair.std_err * math.sqrt(pair.count), 1 - pair.level
+    # Where differences are skewed or tied, these cases show less than their spread would let one think; so will others.
+    shape = max(1.0, smallest / detectable(spread, pair.count, alpha=alpha))
+    cases = cases_to_see(shape * spread, delta, alpha=alpha, beta=0.2, pilot=max(2, pair.units))
     return _other(pair, first), delta, cases
 
 
