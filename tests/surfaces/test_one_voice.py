@@ -315,3 +315,18 @@ def drawn_votes(markup: str) -> tuple[str, list[str]]:
     forest = re.search(r'<table class="forest">.*?</table>', markup, re.DOTALL)
     assert title and forest
     return spoken(title[1]), re.findall(r'class="arm"[^>]*>(?:<a [^>]*>)?(m\d)', forest[0])
+
+
+async def test_an_arm_that_went_silent_is_news(run_suite, terminal):
+    """In the later of two runs one arm never answered: that comes first, whichever run is named first."""
+    good = {"id": "arm-00", "target": "mock:x", "options": {"answer": "42"}}
+    healthy, down = (
+        {"id": "arm-01", "target": "mock:x", "options": {"answer": "42", "faults": faults}}
+        for faults in ({}, {"refused": 1.0})
+    )
+    cases = [{"id": f"c{n}", "input": f"case {n}", "expected": "42"} for n in range(8)]
+    first = await run_suite(targets=[good, healthy], cases=cases)
+    second = await run_suite(targets=[good, down], cases=cases, retry={"attempts": 1})
+    for names in ((first.id, second.id), (second.id, first.id)):
+        sentence = printed(terminal("compare", *names))[0]
+        assert sentence.startswith(f"arm-01@{second.record.number} never answered (8 refused); nothing moved beyond")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairtrial.analyse.leaderboard import comparison_leaderboard
-from fairtrial.analyse.wording.leaderboards import headline_parts, name_parts
+from fairtrial.analyse.wording.leaderboards import continued, headline_parts, name_parts, silent_parts
 from fairtrial.analyse.wording.scale import Scale, interval_words, signs
 from fairtrial.analyse.wording.verdicts import (
     DECIDED,
@@ -36,7 +36,9 @@ def comparison_headline(comparisons: Comparisons) -> str:
 def comparison_parts(comparisons: Comparisons) -> list[Part]:
     """Return the headline of a comparison in pieces, so that a page can link the arms that it names."""
     if (times := two_times(comparisons)) is not None:
-        return [*_moved_parts(comparisons, *times), *_uncompared_parts(comparisons, times)]
+        silent = silent_parts(comparisons.silent, comparisons.metric)
+        moved = [*_moved_parts(comparisons, *times), *_uncompared_parts(comparisons, times)]
+        return [*silent, Part("; "), *continued(moved)] if silent else moved
     board = comparison_leaderboard(comparisons)
     return _pairs_parts(comparisons) if board is None else headline_parts(board)
 

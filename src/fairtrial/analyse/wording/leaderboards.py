@@ -42,11 +42,11 @@ def headline(board: Leaderboard) -> str:
 
 def headline_parts(board: Leaderboard) -> list[Part]:
     """Return the headline in pieces, so that a page can link the arms that it names."""
-    silent = _silent_parts([one for one in board.silent if one.ended], board.metric)
+    silent = silent_parts(board.silent, board.metric)
     if not board.places:
         return [*silent, Part(".")] if silent else [Part("No answer has a score yet.")]
     rest = _standing_parts(board)
-    return [*silent, Part("; "), *_continued(rest)] if silent else rest
+    return [*silent, Part("; "), *continued(rest)] if silent else rest
 
 
 def _standing_parts(board: Leaderboard) -> list[Part]:
@@ -66,14 +66,15 @@ def _standing_parts(board: Leaderboard) -> list[Part]:
     return _counted(board, len(behind))
 
 
-def _continued(parts: list[Part]) -> list[Part]:
+def continued(parts: list[Part]) -> list[Part]:
     """Return a sentence as it continues after a semicolon: the name of an arm keeps its spelling."""
     first, *rest = parts
     return parts if first.arm else [Part(f"{first.text[:1].lower()}{first.text[1:]}"), *rest]
 
 
-def _silent_parts(silent: Sequence[Silent], metric: str) -> list[Part]:
-    """Say which arms never answered, and why: `down never answered (30 timed out)`."""
+def silent_parts(silent: Sequence[Silent], metric: str) -> list[Part]:
+    """Say which arms never answered, and why: `down never answered (30 timed out)`; nothing of those not asked yet."""
+    silent = [one for one in silent if one.ended]
     if len(silent) > _MOST_NAMES:
         return [Part(f"{len(silent)} arms have no {metric or 'score'}")]
     parts: list[Part] = []
