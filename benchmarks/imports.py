@@ -21,7 +21,7 @@ import zlib
 from pathlib import Path
 from typing import IO, Any
 
-from backports.zstd import compress
+from fairtrial.results._zstd import compress
 
 _EVENTS = 12  # of a sample, about nine tenths of its text
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import types
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,9 @@ def _parameter(one: inspect.Parameter) -> str:
 
 
 def _hint(annotation: Any) -> str:
-    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    if isinstance(annotation, str | types.UnionType):  # which has a name of its own from Python 3.14 on
+        return str(annotation)
+    return getattr(annotation, "__name__", str(annotation))
 
 
 def _with_star(signature: inspect.Signature, parameters: list[str]) -> list[str]:

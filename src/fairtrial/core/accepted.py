@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import string
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -102,7 +105,16 @@ def _decided(scorer: Scorer, result: Score | Unscored) -> Score | Unscored:
 def _redefines_threshold(cls: type[Scorer]) -> bool:
     """Return whether a plug-in has an option of its own with this name, which may mean anything."""
     own = (base for base in cls.__mro__ if base is not Scorer and issubclass(base, Scorer))
-    return any("threshold" in vars(base).get("__annotations__", {}) for base in own)
+    return any("threshold" in _annotations(base) for base in own)
+
+
+def _annotations(cls: type) -> dict[str, Any]:
+    """Return the annotations of a class itself, without those of its bases."""
+    if sys.version_info >= (3, 14):  # which makes them when they are asked for
+        import annotationlib
+
+        return annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF)
+    return inspect.get_annotations(cls)
 
 
 def score_declined(scorer: Scorer, context: ScoreContext) -> Score | Unscored:

@@ -237,7 +237,7 @@ class _Sources:
 def _read(code: types.CodeType, flags: int) -> ast.Module:
     try:
         lines, _ = inspect.findsource(code)
-        tree = compile("".join(lines), "<source>", "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+        tree = compile("".join(lines), "<source>", "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True, optimize=0)
     except (OSError, TypeError, SyntaxError, ValueError, RecursionError):  # no file, or something else is in it by now
         return ast.Module([], [])
     assert isinstance(tree, ast.Module)

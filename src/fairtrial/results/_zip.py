@@ -162,7 +162,7 @@ def _whole(content: bytes, member: Member) -> bytes:
 
 
 def _unzstd(packed: bytes) -> bytes:
-    from backports.zstd import ZstdDecompressor, ZstdError
+    from fairtrial.results._zstd import ZstdDecompressor, ZstdError
 
     unpacker = ZstdDecompressor()
     try:
