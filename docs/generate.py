@@ -9,7 +9,7 @@ import inspect
 import re
 import types
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Union, get_args, get_origin
 
 import click
 import msgspec
@@ -178,8 +178,12 @@ def _parameter(one: inspect.Parameter) -> str:
 
 
 def _hint(annotation: Any) -> str:
-    if isinstance(annotation, str | types.UnionType):  # which has a name of its own from Python 3.14 on
-        return str(annotation)
+    if isinstance(annotation, str):
+        return annotation
+    if get_origin(annotation) in (Union, types.UnionType):  # which every Python writes in its own way
+        return " | ".join("None" if one is types.NoneType else _hint(one) for one in get_args(annotation))
+    if get_origin(annotation) is Literal:
+        return f"Literal[{', '.join(map(repr, get_args(annotation)))}]"
     return getattr(annotation, "__name__", str(annotation))
 
 
