@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +225,9 @@ def test_suites_are_made_copied_and_deleted(client: TestClient, tmp_path: Path) 
 def test_every_beginning_is_a_suite(client: TestClient, tmp_path: Path, start: str, monkeypatch: Any) -> None:
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(name, "sk-test-key-0001")
+    monkeypatch.setenv(
+        "PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    )  # some machines have `python3` only
     client.post("/suites/new", data={"name": "x", "start": start, "file": "x.yaml"})
     told = client.post("/suites/check", json={"file": "x.yaml", "text": (tmp_path / "x.yaml").read_text()}).json()
     assert told["facts"], told["problems"]
