@@ -75,6 +75,10 @@ TABLES = {
 }
 
 
+# Counts that can be true, each of its own: others would be called unknown.
+_USAGE = Usage(prompt=40, completion=30, cache_read=12, cache_write=11, reasoning=10, cache_write_1h=9)
+
+
 def filled(kind: type[Any]) -> Any:
     """A struct of which no field has its default."""
     hints = get_type_hints(kind)
@@ -95,6 +99,7 @@ def _value(hint: Any, field: Any) -> Any:
         bool: field.default is not True,
         bytes: _archive(),
         Cost: Cost(known=0.5, charged=0.75, unknown=1),
+        Usage: _USAGE,
         File: File(name="workspace", media="application/x-tar", body=_archive()),  # what an agent changed
         dict[str, Any]: {field.name: [1, {"deep": None}]},
         dict[str, str]: {field.name: "a text"},

@@ -52,8 +52,8 @@ def test_what_to_type_next_can_be_typed_in_any_folder(cli, tmp_path, monkeypatch
     _, out, _ = cli("init", folder)
     assert shlex.split(out.splitlines()[-1]) == ["next:", "fairtrial", "run", str(folder / "suite.yaml")]
     cli("run", write_suite(), "-q")
-    _, _, err = cli("gate", "latest", "--against", f"file:{folder}/baseline.gz")
-    assert shlex.split(err.split("`")[1])[-1] == f"{folder}/baseline.gz"
+    _, out, _ = cli("gate", "latest", "--against", f"file:{folder}/baseline.gz")
+    assert shlex.split(" ".join(out.split()).split("`")[1])[-1] == f"{folder}/baseline.gz"
     monkeypatch.setattr("sys.argv", [str(folder / "bin" / "fairtrial")])
     monkeypatch.chdir(tmp_path)
     assert shlex.split(demo._program()) == ["ö ä/bin/fairtrial"]

@@ -250,7 +250,7 @@ def test_a_file_that_cannot_be_written_later_does_not_hide_the_result(cli, write
 
 def test_means_are_printed_once(cli, run):
     """In the picture and nowhere else: what stands below it has other numbers."""
-    out = cli("show")[1]
+    out = cli("show")[1].partition("\n\n")[2]  # below the headline
     mean = f"{100 * next(arm.aggregate.mean for arm in run.arms if arm.arm == 'good'):.1f}"
     (row,) = re.findall(r"^ 1\S* +good .*$", out, re.MULTILINE)
     assert mean in row and "●" in row and len(re.findall(rf"good.* {mean}", out)) == 1

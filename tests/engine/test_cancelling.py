@@ -18,7 +18,7 @@ async def test_answers_that_wait_for_their_price_are_stored(monkeypatch):
     def slow_list(*_):
         listed.wait(60)
 
-    monkeypatch.setattr(ladder, "find_price", slow_list)
+    monkeypatch.setattr(ladder, "price_of_target", slow_list)
 
     async def answer(input):
         calls.append(input)

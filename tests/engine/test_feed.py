@@ -181,7 +181,7 @@ async def test_what_depends_on_all_rows_reads_them_first(large, options, dataset
 
 @given(st.lists(st.integers(0, 60).map(str)), st.integers(1, 9))
 def test_ids_are_known_again(names, most):
-    seen = check._SeenIds()
+    seen = check._Seen()
     seen._MOST = most
     known: set[str] = set()
     for name in names:

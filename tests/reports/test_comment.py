@@ -55,7 +55,7 @@ def gate(text, result="failed"):
         notes=[text],
         flaky=[Flaky(case=text, arm=text, passed=1, answers=3)],
         quarantined=[text],
-        settle=[Settle(name="regression", arm=text, cases=100, repeats=None, now=3)],
+        settle=[Settle(name="regression", arm=text, cases=100, repeats=None, now=3, noise_known=True)],
     )
 
 

@@ -153,7 +153,7 @@ async def test_one_arm_and_nothing_scored(run_suite, visit, tmp_path):
     none = await run_suite(targets=[arm("m", 1, 3, faults={"refused": 1.0})], cases=cases(3), retry={"attempts": 1})
     for number, found in enumerate((one, none)):
         export(found, tmp_path / f"{number}.html")
-    for number, said in enumerate(("m scores 100.0 on one case.", "No answer has a score yet.")):
+    for number, said in enumerate(("m scores 100.0 on one case.", "m never answered (3 refused).")):
         page = await visit(tmp_path / f"{number}.html")
         assert await page.inner_text("h1") == said and page.trouble == []
         assert (await page.inner_text("#count")).startswith(("1 case", "3 cases")[number])

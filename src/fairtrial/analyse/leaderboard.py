@@ -249,7 +249,7 @@ def _detectable(pair: Comparison, first: str) -> Detectable | None:
 def _to_settle(pair: Comparison, first: str) -> tuple[str, float, int] | None:
     """Return a gap that these cases are too few to show, and how many would show it."""
     smallest = pair.detectable
-    if smallest is None or not pair.std_err:
+    if smallest is None or not pair.std_err or pair.count < 2:
         return None
     delta = next((delta for delta in _DELTAS if delta < 0.7 * smallest), _DELTAS[-1])
     spread, alpha = pair.std_err * math.sqrt(pair.count), 1 - pair.level

@@ -354,7 +354,8 @@ def pick(scores: ScoreTable, name: str) -> ArmScores:
 
 def _names(one: ArmScores) -> list[str]:
     """Return an arm with its source as people may write it: with what they called the run, its number or its id."""
-    runs = [name for run in one.source.runs for name in (str(run.record.number), run.id)]
+    elsewhere = "@" in one.source.label  # numbers of another store mean other runs
+    runs = [] if elsewhere else [name for run in one.source.runs for name in (str(run.record.number), run.id)]
     return [f"{one.arm.name}@{source}" for source in (one.source.label, *runs)]
 
 

@@ -135,8 +135,8 @@ def listed_name(provider: str, model: str) -> tuple[str, None, str]:
 
 
 def _thresholds(listed: Any) -> list[int]:
-    leaderboard = [getattr(value, "leaderboard", ()) for value in (listed.input_mtok, listed.output_mtok)]
-    return sorted({0, *(tier.start for group in leaderboard for tier in group)})
+    tiers = [getattr(value, "tiers", ()) for value in (listed.input_mtok, listed.output_mtok)]
+    return sorted({0, *(tier.start for group in tiers for tier in group)})
 
 
 def _rate(listed: Any, above: int) -> Rate:
@@ -157,7 +157,7 @@ def _per_token(price: Any, above: int) -> float:
     if price is None:
         return 0.0
     value = getattr(price, "base", price)
-    for tier in getattr(price, "leaderboard", ()):
+    for tier in getattr(price, "tiers", ()):
         if above >= tier.start:
             value = tier.price
     return float(value) / _MILLION

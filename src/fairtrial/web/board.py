@@ -1,4 +1,4 @@
-"""The leaderboard: every arm of a suite with its newest result, in leaderboard, by kind of case, and over time."""
+"""The leaderboard: every arm of a suite with its newest result, by kind of case, and over time."""
 
 from __future__ import annotations
 

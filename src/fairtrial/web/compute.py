@@ -79,7 +79,7 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
         store = stores.setdefault(path, Store(path, create=False))
         try:
             if code_key(function.__module__) != code:
-                raise FairtrialError("fairtrial has been updated since this server started; restart `fairtrial serve`")
+                raise FairtrialError("this server is older than what is installed now; restart `fairtrial serve`")
             result = function([Run(store, store.run_of_id(run)) for run in runs], *args)
             reply = ("", msgspec.msgpack.encode(result))
         except FairtrialError as error:
