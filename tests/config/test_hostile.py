@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import sys
 import zipfile
 
 import pytest
@@ -79,7 +80,7 @@ DEEP = 100_000
 @pytest.mark.parametrize(
     ("name", "data", "words"),
     [
-        ("d.json", "[" * DEEP, "JSON"),  # too deep, or without an end: some Pythons get there
+        ("d.json", "[" * DEEP, "nested too deeply" if sys.version_info < (3, 14) else "JSON"),  # 3.14 reads to its end
         ("d.json", "[" * DEEP + "]" * DEEP, "nested too deeply"),
         ("d.jsonl", '{"input": "q", "x": ' + "[" * DEEP + "]" * DEEP + "}", "nested too deeply"),
         ("d.jsonl", '{"input": "q", "x": ' + "[" * 150 + "]" * 150 + "}", "nested more than 100 levels deep"),
