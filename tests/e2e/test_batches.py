@@ -76,13 +76,13 @@ async def test_batches_are_shown_and_cancelled(server, write_suite, store, monke
     (one,) = await look_at_batches(run.id, store=store, cancel=True)
     assert one.state == "cancelled"
     run = await aresume(run.id, store=store)
-    trials = {trial.case_id: trial for trial in run.trials()}
-    assert trials["q0"].answer == "42" and trials["q1"].failure_kind == "cancelled"
+    (answered,) = [trial for trial in run.trials() if trial.answer == "42"]  # the first of the batch
+    assert {trial.failure_kind for trial in run.trials() if trial is not answered} >= {"cancelled"}
     (one,) = await look_at_batches(run.id, store=store)
     assert one.state == "stored"
     server.hours = 1
     run = await aresume(run.id, store=store, mode="retry")
-    assert run.status == "completed" and server.asked.count("Question 0?") == 1
+    assert run.status == "completed" and server.asked.count(answered.input) == 1
 
 
 def test_the_command(cli, store, write_suite):
