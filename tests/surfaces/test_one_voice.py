@@ -164,6 +164,20 @@ def light_surfaces(
     return said
 
 
+def check_rows(text: str, truth: Truth, where: str) -> None:
+    """The row of an arm, in whatever table, has the mean of that very arm."""
+    for line in text.splitlines():
+        names = re.findall(ARM, line)
+        if len(names) == 1 and names[0] in truth.means:
+            numbers = re.findall(rf"(?<![\w.]){NUMBER}(?![\w.])", line.replace(names[0], " "))
+            assert any(shows(number, truth.means[names[0]]) for number in numbers), f"{where}: {line}"
+
+
+def table_of(text: str) -> str:
+    """Return what stands between the first two empty lines."""
+    return text.partition("\n\n")[2].partition("\n\n")[0]
+
+
 def check_badge(run: Any, truth: Truth) -> None:
     """The badge names the first arm, its mean, and whether it leads alone."""
     text = re.search(r"<title>fairtrial: (.*?)</title>", badge(run_leaderboard(run)))
@@ -199,6 +213,12 @@ async def test_every_surface_says_the_verdict(run_suite, store, terminal, capsys
                 wanted = truth.order[: len(known)]
                 assert [truth.means[name] for name in known] == [truth.means[name] for name in wanted], where
         check_badge(run, truth)
+        check_rows(table_of(terminal("show", run.id)), truth, "show")
+        if len(truth.means) > 1:
+            check_rows(table_of(terminal("rank", run.id)), truth, "rank")
+        if not metric:  # its table has scores
+            table = (tmp_path / "run.md").read_text("utf-8").partition("\n|")[2].partition("\n\n")[0]
+            check_rows(table.replace("\\", ""), truth, "Markdown")
 
 
 @pytest.mark.parametrize(("state", "arms"), PAGES)
