@@ -140,6 +140,7 @@ class Compare:
             "arm_href": links.arm,
             "matrix": pair_matrix(leaderboard, links) if leaderboard and len(leaderboard.places) > 2 else "",
             "forest": leaders(leaderboard, {}, links) if leaderboard else "",
+            "brackets": bool(leaderboard and leaderboard.shown_brackets),
             "decided": decided_words(leaderboard) if leaderboard else "",
             "differences": pair_differences(comparisons, links),
             "differences_words": change_title(comparisons),
