@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import sys
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -227,19 +228,27 @@ async def work_on(
     engine = Engine(job, targets, store, scoring, feed, progress, order_key=order_key, spent=spent)
     if job.mode != "rescore":
         store.set_run(job.run_id, status="running", reason=None, ended_at=None)
-    # Only analysis needs numpy: it is imported while the first answers are pending.
-    analysis_import = asyncio.create_task(asyncio.to_thread(import_module, "fairtrial.analyse.summary"))
+    analysis_import = asyncio.create_task(_import_analysis(feed))
     try:
         async with watch(engine) if watch else nullcontext():
             await engine.run()
-        await analysis_import
+        if feed.complete:
+            await analysis_import
         if job.mode == "rescore" and engine.halt is None:
             _use_scoring(store, job.run_id, scoring.number)
     finally:
+        analysis_import.cancel()
         Waiting(_STATUS_PATIENCE).call(_set_status, store, job, engine.halt)
     if engine.halt is not None:
         _raise_if_unfinished(job, engine.halt)
     return Run(store, store.find_run(job.run_id))
+
+
+async def _import_analysis(feed: CaseFeed) -> None:
+    """Import what only analysis needs, numpy above all, while the first answers are pending and not before."""
+    with suppress(Exception):  # raised where the cases are asked
+        await feed.wait_for(sys.maxsize)
+    await asyncio.to_thread(import_module, "fairtrial.analyse.summary")
 
 
 def _raise_if_unfinished(job: Job, halt: Halt) -> None:

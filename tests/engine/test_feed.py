@@ -24,7 +24,6 @@ ROWS = 60
 def small(monkeypatch):
     """Make 60 rows a large dataset."""
     monkeypatch.setattr(check, "FIRST_CASES", 10)
-    monkeypatch.setattr(plans, "_FIRST", 20)
     monkeypatch.setattr(plans, "_BATCH", 20)
     monkeypatch.setattr("fairtrial.engine.session.SLICE", 5)
     monkeypatch.setattr("fairtrial.engine.reader.SLICE", 5)

@@ -79,7 +79,7 @@ class BatchLadder(Ladder):
                 return Failure(kind="budget", message="budget reached: another call could exceed it"), Cost()
             reserved = granted
         # Without a budget nothing is reserved, but a later session may have one.
-        usd = reserved if self._purse.limited else self._max_cost(request) or 0.0
+        usd = reserved if self._purse.limited else self._most_usd(self._most(request)) or 0.0
         cost = Cost()
         try:
             delivered = await self._queue.ask(key, request, usd)

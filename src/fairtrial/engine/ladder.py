@@ -151,7 +151,7 @@ class Ladder:
             return result, cost
         except asyncio.CancelledError:
             if attempt.begun and self._price is not FREE:  # a cancelled call may still be billed
-                cost = self._worst_case_cost(request, reserved)
+                cost = self._worst_case_cost(self._most(request), reserved)
             raise
         finally:
             self._budget.settle(reserved, cost)
@@ -169,7 +169,7 @@ class Ladder:
             return Need(target=self._target.spec.id, factor=_AGENT_COST_FACTOR, capped=True)
         if self._target.names_its_cost:  # it reports its cost only afterwards
             return Need(target=self._target.spec.id)
-        return Need(self._max_cost(request, _DEFAULT_COMPLETION_TOKENS) or 0.0)
+        return Need(self._most_usd(self._most(request), _DEFAULT_COMPLETION_TOKENS) or 0.0)
 
     def _most(self, request: Request) -> Most | None:
         """Return the most tokens that a trial can use, or None if what is sent says nothing about that."""
@@ -177,32 +177,32 @@ class Ladder:
             return None
         return most_tokens(self._target.spec, request, self._target.sent(request))
 
-    def _max_cost(self, request: Request, unlimited: int | None = None) -> float | None:
+    def _most_usd(self, most: Most | None, unlimited: int | None = None) -> float | None:
         """Return the maximum cost of a call, or None if there is no upper bound; see `most_usd`."""
-        most = self._most(request)
         return None if self._price is None or most is None else most_usd(self._price, most, unlimited)
 
     def _settled(self, request: Request, result: Answer | Failure, reserved: float) -> tuple[Answer | Failure, Cost]:
         """Return the result of an attempt, without token counts that cannot be true, and its cost."""
-        result = believed(result, self._most(request), embeds=request.embed)
-        return result, self._cost(request, result, reserved)
+        most = self._most(request)
+        result = believed(result, most, embeds=request.embed)
+        return result, self._cost(result, most, reserved)
 
-    def _cost(self, request: Request, result: Answer | Failure, reserved: float) -> Cost:
+    def _cost(self, result: Answer | Failure, most: Most | None, reserved: float) -> Cost:
         """Return the cost of an attempt; if it is unknown, charge the worst case."""
-        known = self._known_cost(result, self._max_cost(request))
+        known = self._known_cost(result, most)
         if known is None:
-            return self._worst_case_cost(request, reserved)
+            return self._worst_case_cost(most, reserved)
         if isinstance(result, Failure) and result.given_up and self._price is not FREE:
-            return Cost(known=known, charged=max(known, self._worst_case_cost(request, reserved).charged), unknown=1)
+            return Cost(known=known, charged=max(known, self._worst_case_cost(most, reserved).charged), unknown=1)
         self._budget.note_cost(self._target.spec.id, known)
         return Cost(known=known, charged=known)
 
-    def _worst_case_cost(self, request: Request, reserved: float) -> Cost:
+    def _worst_case_cost(self, most: Most | None, reserved: float) -> Cost:
         """Return the cost to charge for a call whose actual cost is unknown."""
-        most = reserved if self._budget.limited else self._max_cost(request, _DEFAULT_COMPLETION_TOKENS)
-        return Cost(charged=most or 0.0, unknown=1)
+        charged = reserved if self._budget.limited else self._most_usd(most, _DEFAULT_COMPLETION_TOKENS)
+        return Cost(charged=charged or 0.0, unknown=1)
 
-    def _known_cost(self, result: Answer | Failure, max_cost: float | None) -> float | None:
+    def _known_cost(self, result: Answer | Failure, most: Most | None) -> float | None:
         """Return the cost if it is known; what a server says to have charged must be possible."""
         cost = result.cost_usd
         if cost is None:
@@ -210,7 +210,8 @@ class Ladder:
         told = self._target.names_its_cost or self._price is None  # it is the only one to know
         if self._price is FREE and not told:
             return 0.0
-        if not math.isfinite(cost) or cost < 0 or (max_cost is not None and cost > max_cost * _ROUNDING):
+        limit = self._most_usd(most)
+        if not math.isfinite(cost) or cost < 0 or (limit is not None and cost > limit * _ROUNDING):
             return None
         return cost if cost or told else None  # a model that has a price does not work for nothing
 

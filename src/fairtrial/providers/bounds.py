@@ -34,12 +34,11 @@ class Most(NamedTuple):
 def most_tokens(spec: TargetSpec, request: Request, sent: Mapping[str, Any]) -> Most:
     """Return the most tokens that a single call can use; `sent` are the parameters that go out with it."""
     # No tokenizer produces more tokens than the text has bytes.
-    texts = (request.system, request.input, *(message.content for message in request.history))
-    prompt = sum(len(text.encode()) for text in texts) + _TOKENS_AROUND * (1 + len(request.history))
-    # Pages of a PDF are read as text and as images; its bytes are more than both.
-    prompt += sum(
-        _TOKENS_OF_IMAGE if file.is_image else max(_TOKENS_OF_IMAGE, len(file.body)) for file in request.files
-    )
+    prompt = len(request.system.encode()) + len(request.input.encode()) + _TOKENS_AROUND
+    for message in request.history:
+        prompt += len(message.content.encode()) + _TOKENS_AROUND
+    for file in request.files:  # pages of a PDF are read as text and as images; its bytes are more than both
+        prompt += _TOKENS_OF_IMAGE if file.is_image else max(_TOKENS_OF_IMAGE, len(file.body))
     if request.schema is not None:
         prompt += len(msgspec.json.encode(request.schema)) + _TOKENS_OF_SCHEMA
     if extra := sent.get("extra"):
@@ -55,7 +54,10 @@ def most_in_body(spec: TargetSpec, request: Request, body: bytes, sent: Mapping[
 
 def longest_reply(sent: Mapping[str, Any]) -> int | None:
     """Return the maximum completion tokens that a request allows, including `extra`, or None without a limit."""
-    extra = sent.get("extra") or {}
+    extra = sent.get("extra")
+    if not extra:
+        limit = sent.get("max_tokens")
+        return limit if isinstance(limit, int) else None
     limits = [value for value in (sent.get("max_tokens"), *map(extra.get, _LIMITS)) if isinstance(value, int)]
     replies = extra.get("n") if isinstance(extra.get("n"), int) else 1
     return max(limits) * max(1, replies or 1) if limits else None

@@ -20,7 +20,7 @@ from fairtrial.store.store import UNFINISHED, Store
 from fairtrial.store.types import json_text
 from fairtrial.store.waiting import Waiting
 
-_FIRST, _BATCH = 250, 1000  # cases written at a time; a run waits for the first ones
+_BATCH = 2500  # cases written at a time: a run waits for all of them, other writers for one batch
 
 
 def add_plan(
@@ -36,8 +36,8 @@ def write_plan(
 ) -> Generator[Planned, None, None]:
     """Write a plan, the files of its cases, and stream the cases; yield those that are stored so far.
 
-    Cases are written in batches: other writers do not have to wait for all of them, and a run can start with the
-    first ones. A plan that is complete is not written again; one that was left unfinished is continued.
+    Cases are written in batches, so that other writers do not have to wait for all of them. A plan that is complete is
+    not written again; one that was left unfinished is continued.
     """
     with store.dialect.lock(f"plan-{plan['id']}"):
         planned, complete = begin_plan(store, plan)
@@ -47,7 +47,7 @@ def write_plan(
         for file in files:
             _add_file(store, plan["id"], file)
         stream = (rows.case_row(plan["id"], case, variables) for case in islice(cases, planned.cases, None))
-        while batch := list(islice(stream, _BATCH if planned.cases else _FIRST)):
+        while batch := list(islice(stream, _BATCH)):
             Waiting().call(_add_cases, store, batch)
             planned = planned.with_rows(batch)
             yield planned
