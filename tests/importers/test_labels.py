@@ -46,7 +46,7 @@ def here(tmp_path, monkeypatch):
 def test_labels_are_certified_where_there_is_a_model(tool, here):
     name, expected = BENCHMARKS[tool]
     path = write(here, name)
-    arguments = ["import", tool, str(path), "-o", "suite.yaml", "--sandbox", "none"]
+    arguments = ["import", tool, str(path), "-o", "suite.yaml", "--run-code", "--sandbox", "none"]
     result = CliRunner().invoke(cli, arguments, standalone_mode=False)
     assert result.exception is None, result.exception
     suite = yaml.safe_load((here / "suite.yaml").read_text())
@@ -64,6 +64,13 @@ def test_labels_are_certified_where_there_is_a_model(tool, here):
     elif tool == "industryor":
         assert "question 1: its answer 'No Best Solution' is not a number" in result.stderr
         assert suite["cases"][0]["difficulty"] == "easy"
+
+
+def test_no_reference_program_is_run_unless_told_so(here):
+    path = write(here, BENCHMARKS["nlp4lp"][0])
+    result = CliRunner().invoke(cli, ["import", "nlp4lp", str(path), "-o", "suite.yaml"], standalone_mode=False)
+    assert "labels: 0 certified, 0 wrong, 2 as published" in result.stderr
+    assert "its reference program was not run (--run-code runs it in a sandbox)" in result.stderr
 
 
 def test_without_a_sandbox_no_reference_program_is_run(here, monkeypatch):

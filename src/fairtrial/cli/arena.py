@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from fairtrial.cli.options import (
+    env_addresses_option,
     in_store,
     json_option,
     load_dotenv,
@@ -29,6 +30,7 @@ from fairtrial.cli.options import (
 @option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this.")
 @option("--demo", is_flag=True, help="Use two prepared models and a mock judge: no API key, no network.")
 @output_option
+@env_addresses_option
 @store_option
 @json_option
 @quiet_option

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairtrial.cli.options import (
+    env_addresses_option,
     in_store,
     json_option,
     load_dotenv_of,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("run", default="latest")
 @option("--cancel", is_flag=True, help="Cancel the batches that have not ended; what is answered by then is kept.")
+@env_addresses_option
 @store_option
 @json_option
 def command(run: str, cancel: bool, store: str | None, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairtrial.cli.options import (
+    env_addresses_option,
     in_store,
     json_option,
     load_dotenv,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     default=120.0,
     help="Time limit for one request, in seconds.",
 )
+@env_addresses_option
 @store_option
 @json_option
 def command(judge: str | None, suite: Path | None, store: str | None, as_json: bool, **options: Any) -> None:

@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from fairtrial.cli.options import (
+    env_addresses_option,
     from_points,
     json_option,
     open_store,
@@ -78,6 +79,7 @@ NOT_RUN = "answers"  # the check of a gate for which nothing could be asked
     metavar="FILE",
     help="Write the result: .md .junit.xml .json, or the whole report: .html; may be repeated.",
 )
+@env_addresses_option
 @store_option
 @json_option
 @option("-q", "--quiet", is_flag=True, help="Print no progress.")

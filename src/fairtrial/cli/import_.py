@@ -58,7 +58,11 @@ def _suite_command(tool: str) -> click.Command:
         "-o", "--output", type=click.Path(path_type=Path), default=Path("suite.yaml"), show_default=True, metavar="FILE"
     )
     @option("--force", is_flag=True, help="Overwrite an existing file.")
-    @option("--run-code", is_flag=True, help="promptfoo: run the configuration's own programs that make tests.")
+    @option(
+        "--run-code",
+        is_flag=True,
+        help="Run what the original has: programs that make tests, reference programs of benchmarks.",
+    )
     @option(
         "--sandbox",
         type=click.Choice(["bubblewrap", "none"]),
@@ -72,7 +76,10 @@ def _suite_command(tool: str) -> click.Command:
         help="Benchmarks: ask for the optimal value, or for a program that finds it.",
     )
     def convert(file: Path, output: Path, force: bool, run_code: bool, sandbox: str, answer: str) -> None:
-        _convert(tool, file, output, force=force, run_code=run_code, sandbox=sandbox, answer=answer)
+        from fairtrial.core.trust import running_code
+
+        with running_code(run_code):
+            _convert(tool, file, output, force=force, run_code=run_code, sandbox=sandbox, answer=answer)
 
     return convert
 
@@ -117,9 +124,7 @@ def _importer(tool: str, output: Path, *, run_code: bool, answer: str) -> Any:
     from fairtrial.core.errors import FairtrialError
 
     importer: Any = registry.load("importers", tool)()
-    if run_code and not hasattr(importer, "run_code"):
-        raise FairtrialError(f"--run-code is for suites with programs that make tests, which {tool} does not have")
-    if run_code:
+    if run_code and hasattr(importer, "run_code"):
         importer.run_code = True
     if answer == "code":
         if not hasattr(importer, "answer"):

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from fairtrial.cli.output import clean_streams
+from fairtrial.core.trust import of_command
 
 # The one-line descriptions are here and nowhere else, so that listing the commands does not import them.
 COMMANDS = {
@@ -95,7 +96,9 @@ class Commands(click.Group):
             from fairtrial.core.registry import nearest
 
             raise click.UsageError(f"unknown command `{args[0]}`{nearest(args[0], list(COMMANDS))}")
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        ctx.with_resource(of_command(name or ""))
+        return name, command, rest
 
 
 def _in_store(message: str) -> str:

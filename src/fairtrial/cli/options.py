@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 _TYPED_STORE = "fairtrial.store"
+_ENV_ADDRESSES = "fairtrial.env_addresses"
 _CONTROL_CODES = re.compile(r"[\x7f-\x9f]|(?<=##)\[")
 
 
@@ -51,6 +52,17 @@ def _note_store(context: click.Context, parameter: click.Parameter, value: str |
     return value
 
 
+def _note_addresses(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    context.meta[_ENV_ADDRESSES] = value
+
+
+env_addresses_option = option(
+    "--env-addresses",
+    is_flag=True,
+    expose_value=False,
+    callback=_note_addresses,
+    help="Accept the addresses that .env files set for providers, from now on.",
+)
 store_option = option(
     "--store", metavar="URL", help="The store: a file name, sqlite:///… or postgresql://…", callback=_note_store
 )
@@ -78,7 +90,10 @@ def load_dotenv(suite: str | Path | None = None) -> None:
     """Load keys from `.env` beside the suite and in this folder; variables that are already set win."""
     from fairtrial.config.keys import env_files
 
-    for file in env_files(_folder_of(suite)):
+    context = click.get_current_context(silent=True)
+    confirm = bool(context and context.meta.get(_ENV_ADDRESSES))
+    for file in env_files(_folder_of(suite), confirm=confirm):
+        file.check()
         for notice in file.notices:
             click.echo(f"note: {notice}", err=True)
         if file.refused:

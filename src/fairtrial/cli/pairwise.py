@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairtrial.cli.options import (
+    env_addresses_option,
     json_option,
     load_dotenv_of,
     open_store,
@@ -34,6 +35,7 @@ _COLUMNS = ("arm", "against", "wins", "ties", "losses", "win rate", "95 % CI")
 @option("--instructions", default="", metavar="TEXT", help="Additional instructions for the judge.")
 @option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time.")
 @option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this.")
+@env_addresses_option
 @store_option
 @json_option
 @quiet_option

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairtrial.cli.options import (
+    env_addresses_option,
     json_option,
     load_dotenv,
     open_store,
@@ -44,6 +45,7 @@ _DIFFERENCES = (
 @option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time.")
 @option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this.")
 @output_option
+@env_addresses_option
 @store_option
 @json_option
 @quiet_option

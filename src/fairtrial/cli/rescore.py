@@ -8,6 +8,7 @@ import click
 
 from fairtrial.cli.options import (
     engine_option,
+    env_addresses_option,
     json_option,
     load_dotenv_of,
     open_store,
@@ -31,6 +32,7 @@ from fairtrial.cli.options import (
 @engine_option
 @workers_option
 @output_option
+@env_addresses_option
 @store_option
 @json_option
 @quiet_option

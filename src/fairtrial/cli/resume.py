@@ -9,6 +9,7 @@ import click
 
 from fairtrial.cli.options import (
     engine_option,
+    env_addresses_option,
     json_option,
     load_dotenv_of,
     open_store,
@@ -40,6 +41,7 @@ def make_resume_command(mode: Mode, help_text: str) -> click.Command:
     @engine_option
     @workers_option
     @output_option
+    @env_addresses_option
     @store_option
     @json_option
     @quiet_option

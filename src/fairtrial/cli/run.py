@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from fairtrial.cli.options import (
     Margin,
     engine_option,
+    env_addresses_option,
     json_option,
     load_dotenv,
     open_store,
@@ -68,6 +69,7 @@ _RUN_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     engine_option,
     workers_option,
     output_option,
+    env_addresses_option,
     store_option,
     json_option,
     quiet_option,

@@ -10,7 +10,14 @@ from pathlib import Path
 
 import click
 
-from fairtrial.cli.options import load_dotenv, open_store, option, store_option, tune_garbage_collector
+from fairtrial.cli.options import (
+    env_addresses_option,
+    load_dotenv,
+    open_store,
+    option,
+    store_option,
+    tune_garbage_collector,
+)
 
 # Seconds. Pages and runs share one interpreter; a short switch interval keeps pages responsive during a run.
 _SWITCH_INTERVAL = 0.0005
@@ -38,6 +45,7 @@ _SWITCH_INTERVAL = 0.0005
 )
 @option("--token", metavar="T", help="Access token; default: a new one, which is printed.")
 @option("--open/--no-open", "opens", default=False, help="Open the page in your browser.")
+@env_addresses_option
 @store_option
 def command(host: str, port: int, folder: Path, token: str | None, opens: bool, store: str | None) -> None:
     """Start the web interface: write suites, run them, watch, compare, judge, vote.

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairtrial.cli.options import json_option, load_dotenv, option, print_json, print_plain_json
+from fairtrial.cli.options import json_option, option, print_json, print_plain_json
 
 if TYPE_CHECKING:
     from fairtrial.config import Suite
     from fairtrial.toolbox.preflight import Inventory
 
+_LONGEST_LIST = 300  # characters
 _OBJECTIVE = re.compile(rb"(?:^|[{,])\s*[\"']?(?:objective|variables)[\"']?\s*:", re.MULTILINE)
 
 
@@ -22,11 +23,13 @@ _OBJECTIVE = re.compile(rb"(?:^|[{,])\s*[\"']?(?:objective|variables)[\"']?\s*:"
 @option("--schema", is_flag=True, help="Print the JSON schema of suite files.")
 @option("--no-keys", is_flag=True, help="Do not report variables and keys that are not set.")
 @option("--servers", is_flag=True, help="Start every MCP server and list its tools.")
+@option("--run-code", is_flag=True, help="Import its functions and read what is outside of its folder, as a run does.")
 @json_option
-def command(suite: str | None, schema: bool, no_keys: bool, servers: bool, as_json: bool) -> int:
+def command(suite: str | None, schema: bool, no_keys: bool, servers: bool, run_code: bool, as_json: bool) -> int:
     """Check SUITE: syntax, keys, cases, patterns, numbers, files, variables, provider keys, prices.
 
-    No model is called and nothing is spent. SUITE may be an optimisation problem instead (YAML, JSON, MPS, LP).
+    No model is called, nothing is spent, and nothing of the suite is run: its functions are checked by reading their
+    source. SUITE may be an optimisation problem instead (YAML, JSON, MPS, LP).
     """
     if schema:
         from fairtrial.config.schema import suite_schema
@@ -37,9 +40,16 @@ def command(suite: str | None, schema: bool, no_keys: bool, servers: bool, as_js
         raise click.UsageError("missing suite file; name one, or use --schema")
     if _is_problem(suite):
         return _report_problem(suite, as_json=as_json)
-    load_dotenv(suite)
+    from fairtrial.core.text import clipped, one_line
+    from fairtrial.core.trust import running_code
+
     report = _report_json if as_json else _report
-    return report(suite, placeholders=no_keys, servers=servers)
+    with running_code(run_code) as left_out:
+        code = report(suite, placeholders=no_keys, servers=servers)
+    if left_out and code == 0:
+        names = one_line(clipped(", ".join(left_out), _LONGEST_LIST))
+        click.echo(f"note: not run or fetched: {names}; --run-code checks as a run does", err=True)
+    return code
 
 
 def _tools_of_servers(suite: Suite) -> list[Inventory]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from fairtrial.config.web_files import copy_path, is_address, local_copy, name_at
 from fairtrial.core.file import Attachment, File, media_of
+from fairtrial.core.trust import leave_out, may_run_code, within
 
 _MAX_BYTES = 20 * 2**20  # what most providers accept
 _MAX_TEXT = 2**20
@@ -34,7 +35,8 @@ def read_attached(names: Iterable[str], folder: Path, *, fetch: bool) -> Attache
     files: list[Attachment] = []
     texts: list[str] = []
     for name in names:
-        if is_address(name) and not fetch and not copy_path(name).is_file():
+        if is_address(name) and not (fetch and may_run_code()) and not copy_path(name).is_file():
+            leave_out(name_at(name))
             sha256 = hashlib.sha256(name.encode()).hexdigest()
             files.append(Attachment(name=name_at(name), media="image/png", sha256=sha256, size=0))
             continue
@@ -56,7 +58,7 @@ def load_files(names: Iterable[str], folder: Path) -> Iterator[File]:
 
 
 def _path_of(name: str, folder: Path) -> Path:
-    return local_copy(name, _MAX_BYTES) if is_address(name) else folder / name
+    return local_copy(name, _MAX_BYTES) if is_address(name) else within(folder, name)
 
 
 def _shown(name: str) -> str:

@@ -1,11 +1,13 @@
 """Keys from `.env` files in the suite's folder and the working directory, never from parent folders.
 
-Such files set keys. Addresses in them are used and reported, since keys are sent there. All other variables are
-visible only to `${VAR}` in suites, and variables that select programs, libraries or network routes are ignored.
+Such files set keys. Addresses in them are used once somebody has confirmed them, since keys are sent there. All other
+variables are visible only to `${VAR}` in suites, and variables that select programs, libraries or network routes are
+ignored.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import re
@@ -14,9 +16,13 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.secrets import is_private
+from fairtrial.core.trust import may_run_code
 from fairtrial.core.variables import Variables
+from fairtrial.providers.weights import cache_folder
 
 _NAME = ".env"
 _NEVER = re.compile(
@@ -35,6 +41,7 @@ class EnvFile(NamedTuple):
     path: Path
     values: dict[str, str]
     refused: list[str]
+    unconfirmed: dict[str, str] = {}  # addresses that nobody has confirmed yet, by the names of their variables
 
     @property
     def process_values(self) -> dict[str, str]:
@@ -47,11 +54,46 @@ class EnvFile(NamedTuple):
         addresses = [name for name in self.values if _ADDRESS.fullmatch(name) and name not in os.environ]
         return [f"{name} is taken from {self.path}: keys may be sent to that address" for name in addresses]
 
+    def check(self) -> None:
+        """Raise if it has an address that nobody has confirmed: a stranger's file could have keys sent anywhere."""
+        for name, address in self.unconfirmed.items():
+            raise FairtrialError(
+                f"{self.path} sets {name} to {address}, and your keys would be sent there: add --env-addresses once to "
+                "confirm it, or set it in the environment"
+            )
 
-def env_files(folder: Path | None = None) -> list[EnvFile]:
-    """Return the `.env` files for suites in a folder, in order of precedence."""
+
+def env_files(folder: Path | None = None, *, confirm: bool = False) -> list[EnvFile]:
+    """Return the `.env` files for suites in a folder, in order of precedence; `confirm` the addresses in them."""
     folders = dict.fromkeys(path.resolve() for path in (folder or Path(), Path()))
-    return [file for path in folders if (file := _read(path / _NAME))]
+    files = [file for path in folders if (file := _read(path / _NAME))]
+    if confirm and any(file.unconfirmed for file in files):
+        _remember({_identity(file.path, *item) for file in files for item in file.unconfirmed.items()})
+        return env_files(folder)
+    return files
+
+
+def _confirmed() -> set[str]:
+    try:
+        return set(msgspec.json.decode(_confirmations().read_bytes(), type=list[str]))
+    except (OSError, msgspec.DecodeError):
+        return set()
+
+
+def _remember(addresses: set[str]) -> None:
+    file = _confirmations()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_suffix(f".{os.getpid()}")
+    partial.write_bytes(msgspec.json.encode(sorted(_confirmed() | addresses)))
+    partial.replace(file)
+
+
+def _confirmations() -> Path:
+    return cache_folder() / "confirmed-addresses.json"
+
+
+def _identity(path: Path, name: str, address: str) -> str:
+    return hashlib.sha256("\0".join((str(path), name, address)).encode()).hexdigest()
 
 
 def variables_of(folder: Path | None = None, *, placeholders: bool = False) -> Variables:
@@ -62,6 +104,8 @@ def variables_of(folder: Path | None = None, *, placeholders: bool = False) -> V
     files = env_files(folder)
     values: dict[str, str] = {}
     for file in reversed(files):
+        if may_run_code():
+            file.check()
         values |= file.values
         for notice in file.notices:
             warnings.warn(notice, stacklevel=2)
@@ -85,7 +129,14 @@ def _read(path: Path) -> EnvFile | None:
 
     values = {name: value for name, value in dotenv_values(stream=io.StringIO(text)).items() if value}
     refused = [name for name in values if _NEVER.fullmatch(name)]
-    return EnvFile(path, {name: value for name, value in values.items() if name not in refused}, refused)
+    known = _confirmed()
+    unconfirmed = {
+        name: value
+        for name, value in values.items()
+        if _ADDRESS.fullmatch(name) and name not in os.environ and _identity(path, name, value) not in known
+    }
+    usable = {name: value for name, value in values.items() if name not in refused and name not in unconfirmed}
+    return EnvFile(path, usable, refused, unconfirmed)
 
 
 def _check_owner(path: Path, link: os.stat_result, file: os.stat_result) -> None:

@@ -14,6 +14,7 @@ from fairtrial.config.source import Source
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.options import Problems, read
 from fairtrial.core.text import name_problem
+from fairtrial.core.trust import within
 from fairtrial.core.variables import Variables
 from fairtrial.optim.algebra import Sum, add, each_sum, functions
 from fairtrial.optim.answer import read_answer
@@ -200,7 +201,7 @@ class _Reader:
             if list(value) != ["file"] or not isinstance(value["file"], str):
                 self._source.problem(path, "must be a number, a vector, a matrix, or {file: A.csv}")
                 return
-            file = self._folder / value["file"]
+            file = within(self._folder, value["file"])
             try:
                 self._known[name] = read_numbers(file)
             except TableError as error:

@@ -8,6 +8,7 @@ import yaml
 
 from fairtrial.config.problem_file import read_problem
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.trust import within
 from fairtrial.optim.catalogue import by_name
 from fairtrial.optim.exchange import SUFFIXES, read_model_file, read_pyomo
 from fairtrial.optim.problem import Problem
@@ -42,9 +43,9 @@ def find_problems(names: list[str], folder: Path = Path()) -> list[Problem]:
     """Return the problems of files and folders; in folders, all files that are problems and no Python code."""
     problems: list[Problem] = []
     for name in names:
-        path = folder / name
+        path = within(folder, name.rpartition(":")[0] or name)
         if path.is_dir():
-            files = problem_files(path)
+            files = [within(folder, file.absolute()) for file in problem_files(path)]
             if not files:
                 raise FairtrialError(f"{path} has no problem files (YAML, JSON, MPS or LP)")
             problems += [find_problem(str(file)) for file in files]

@@ -12,6 +12,7 @@ from fairtrial.config.answer_folder import read_instances
 from fairtrial.config.document import SuiteEntry
 from fairtrial.config.problem_files import find_problems
 from fairtrial.core.experiment import Case
+from fairtrial.core.trust import within
 from fairtrial.optim.catalogue import Selection, baselines, by_name, matching, select
 from fairtrial.optim.certify import check_solved
 from fairtrial.optim.problem import Baseline, Problem
@@ -24,7 +25,7 @@ CACHE = Path(".fairtrial/baselines")
 def problem_cases(entry: SuiteEntry, first: int, folder: Path) -> list[Case]:
     """Return the selected instances; baselines that are neither included nor cached are solved now."""
     if entry.answers is not None:
-        return answer_cases(folder / entry.answers, first, entry.time_limit)
+        return answer_cases(within(folder, entry.answers), first, entry.time_limit)
     problems = _selected(entry, folder)
     solved = baselines(problems, CACHE, time_limit=entry.time_limit, watch=show_progress)
     for baseline in solved:

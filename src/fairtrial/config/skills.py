@@ -19,6 +19,7 @@ from fairtrial.core.file import Attachment, File
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.skill import FOLDER, Skill
 from fairtrial.core.text import estimated_tokens
+from fairtrial.core.trust import within
 from fairtrial.core.workspace import ARCHIVE, WorkspaceSpec
 from fairtrial.workspace.archive import entries, write
 
@@ -72,7 +73,7 @@ def resolve_skills(source: Source, path: KeyPath, entry: ConditionEntry, folder:
     skills: dict[str, Skill] = {}
     for index, name in enumerate(_listed(entry.skills)):
         try:
-            skill = _skill(folder / name)
+            skill = _skill(within(folder, name))
         except ValueError as error:
             source.problem((*path, "skills", index), str(error))
             continue

@@ -17,6 +17,7 @@ from fairtrial.config.source import Source
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import INPUT
 from fairtrial.core.registry import nearest
+from fairtrial.core.trust import within
 from fairtrial.optim.styles import matched, styles
 
 _TABLES = (".yaml", ".yml", ".json")
@@ -47,7 +48,7 @@ def _styles_of(name: str, folder: Path) -> Styles:
             raise FairtrialError(f"unknown style `{name}`{nearest(name, list(built_in))}")
         return {name: built_in[name]}
     file, _, chosen = name.partition(":")
-    path = folder / file
+    path = within(folder, file)
     read = _read_table(path) if path.suffix.lower() in _TABLES else {path.stem: _read_wordings(path)}
     if chosen and chosen not in read:
         raise FairtrialError(f"{path} has no style `{chosen}`{nearest(chosen, list(read))}")

@@ -12,12 +12,13 @@ from fairtrial.config.document import ConditionEntry, MessageEntry, Prompt, Prom
 from fairtrial.config.source import Source
 from fairtrial.config.style_files import find_styles, note_files
 from fairtrial.core.chat import Message
-from fairtrial.core.code import load_function
+from fairtrial.core.code import find_function
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import INPUT
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import Problems, read
 from fairtrial.core.templates import TemplateError, is_template, names_in
+from fairtrial.core.trust import within
 
 _CHATS = (".json", ".yaml", ".yml")
 
@@ -40,7 +41,7 @@ def prompts_of(source: Source, path: KeyPath, entry: ConditionEntry, folder: Pat
     if entry.style is not None:
         return _style_prompts(source, (*path, "style") if path else ("suite", "styles"), entry.style, folder)
     if entry.prompt_file is not None:
-        text = _read(source, (*path, "prompt_file"), folder / entry.prompt_file)
+        text = _read(source, (*path, "prompt_file"), within(folder, entry.prompt_file))
         if text is None:
             return ()
         texts = [text]
@@ -76,7 +77,7 @@ def wording_of(source: Source, path: KeyPath, prompt: Prompt, folder: Path) -> W
     if isinstance(prompt, PromptFile):
         assert prompt.file is not None
         path = (*path, "file")
-        text = _read(source, path, folder / prompt.file)
+        text = _read(source, path, within(folder, prompt.file))
         if text is None:
             return None
         chat = Path(prompt.file).suffix.lower() in _CHATS
@@ -89,7 +90,7 @@ def wording_of(source: Source, path: KeyPath, prompt: Prompt, folder: Path) -> W
 def _function_wording(source: Source, path: KeyPath, name: str, folder: Path) -> Wording | None:
     """Return a prompt that a function makes; report a function that is not there."""
     try:
-        load_function(name, folder)
+        find_function(name, folder)
     except ValueError as error:
         source.problem(path, str(error))
         return None
@@ -167,7 +168,7 @@ def system_text(source: Source, path: KeyPath, entry: ConditionEntry, folder: Pa
     if entry.system_file is None:
         check_template(source, (*path, "system"), entry.system or "")
         return entry.system or ""
-    text = _read(source, (*path, "system_file"), folder / entry.system_file) or ""
+    text = _read(source, (*path, "system_file"), within(folder, entry.system_file)) or ""
     check_template(source, (*path, "system_file"), text)
     return text
 

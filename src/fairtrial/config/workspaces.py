@@ -14,6 +14,7 @@ from fairtrial.config.document import SuiteDocument, WorkspaceEntry
 from fairtrial.config.source import Source
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.options import Path as KeyPath
+from fairtrial.core.trust import leave_out, may_run_code, within
 from fairtrial.core.workspace import ARCHIVE, WorkspaceSpec
 from fairtrial.providers.weights import cache_folder
 from fairtrial.workspace.archive import ArchiveError, entries, pack, pack_git
@@ -69,7 +70,7 @@ def workspace_paths(document: SuiteDocument, folder: Path) -> set[Path]:
     paths: set[Path] = set()
     for entry in workspace_entries(document):
         for name in _listed(entry.files or []):
-            place = folder / name
+            place = within(folder, name)
             paths |= {place / inner for inner, _ in entries(place)} if place.is_dir() else {place}
     return {path for path in paths if path.is_file()}
 
@@ -88,13 +89,15 @@ def _listed(value: str | list[str]) -> list[str]:
 def _archives(entry: WorkspaceEntry, folder: Path) -> Iterator[tuple[str, bytes]]:
     limit = int((entry.max_mb or WorkspaceSpec().max_mb) * _MB)
     try:
-        if entry.git is not None:
+        if entry.git is not None and not may_run_code():
+            leave_out(entry.git.url)
+        elif entry.git is not None:
             local = folder / entry.git.url
             repository = str(local.resolve()) if local.is_dir() else entry.git.url
             clone = cache_folder() / "git" / hashlib.sha256(repository.encode()).hexdigest()[:20]
             yield f"{entry.git.url}@{entry.git.ref}", pack_git(repository, entry.git.ref, limit, clone)
         for name in _listed(entry.files or []):
-            path = folder / name
+            path = within(folder, name)
             yield name, _packed(path, _stamp(path), limit)
     except ArchiveError as error:
         raise ValueError(str(error)) from None

@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -13,7 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from fairtrial.core.code_source import read_function
 from fairtrial.core.functions import Functions, is_given, own_name
+from fairtrial.core.trust import leave_out, may_run_code
 
 
 def load_function(name: str, folder: Path, given: Functions | None = None) -> Callable[..., Any]:
@@ -25,11 +28,27 @@ def load_function(name: str, folder: Path, given: Functions | None = None) -> Ca
         return given[name]
     if is_given(name):
         raise ValueError(f"`{own_name(name)}` was given in Python and has no importable name: move it into a module")
-    return _load_by_name(name, folder)
+    _check_trust(name)
+    return _load_by_name(name, folder, os.path.abspath(folder))  # noqa: PTH100 - asked for every trial, and links do not matter
+
+
+def find_function(name: str, folder: Path) -> Callable[..., Any]:
+    """Return the named function for a check of it; where code must not run, what its source says stands for it."""
+    if may_run_code():
+        return load_function(name, folder)
+    leave_out(name)
+    return read_function(name, folder)
+
+
+def _check_trust(name: str) -> None:
+    """Whatever the callers of these functions forget: a command that only looks runs nothing."""
+    if not may_run_code():
+        raise ValueError(f"{name} is code, which only a run executes; `--run-code` executes it here too")
 
 
 @lru_cache(maxsize=256)
-def _load_by_name(name: str, folder: Path) -> Callable[..., Any]:
+def _load_by_name(name: str, folder: Path, place: str) -> Callable[..., Any]:
+    """`place` is where the folder is: the same relative path is another folder elsewhere."""
     module_name, colon, attribute = name.rpartition(":")
     if not colon:
         raise ValueError(f"`{name}` must be `package.module:function` or `file.py:function`")
@@ -43,6 +62,7 @@ def _load_by_name(name: str, folder: Path) -> Callable[..., Any]:
 
 def load_file(path: Path) -> ModuleType:
     """Execute a user's Python file and return it as a module; raise ValueError if that fails."""
+    _check_trust(path.name)
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
     _make_importable(path.parent)

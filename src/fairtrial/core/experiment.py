@@ -14,6 +14,7 @@ from fairtrial.core.file import Attachment
 from fairtrial.core.prompt_function import made_by_function
 from fairtrial.core.skill import Skill
 from fairtrial.core.templates import fill
+from fairtrial.core.trust import may_run_code
 from fairtrial.core.workspace import WorkspaceSpec
 
 DEFAULT_PARAMS: dict[str, Any] = {
@@ -296,6 +297,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
             return single(INPUT.sub(lambda _: case.input, prompt) if prompt else case.input, self.system)
         values = self.values(case)
         system = fill(self.system, values)
+        if self.function and not may_run_code():
+            return single(f"(what {self.function} makes of this case when it is asked)", system)
         if self.function:
             return made_by_function(self.function, Path(self.folder), values, system)
         if not self.chat:

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from fairtrial.core.boxes import last_boxed
 from fairtrial.core.choices import find_choice
-from fairtrial.core.code import load_function
+from fairtrial.core.code import find_function, load_function
 from fairtrial.core.json_path import follow, parse_path
 from fairtrial.core.json_text import find_json
 from fairtrial.core.numbers import find_numbers
@@ -116,7 +116,7 @@ class Extraction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Yield why its function cannot be used."""
         if self.python is not None:
             try:
-                load_function(self.python, folder)
+                find_function(self.python, folder)
             except ValueError as error:
                 yield f"extract: {error}"
 

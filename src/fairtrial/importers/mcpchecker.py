@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.trust import within
 from fairtrial.core.variables import escape
 from fairtrial.importers import Imported, expecting, read_yaml
 from fairtrial.importers._tasks import AGENT, Findings, as_shell, as_written, combined, with_judge
@@ -59,12 +60,12 @@ class _Reader:
             self._findings.add(f"`{key}` of the eval")
         self._agent(config)
         if config.get("mcpConfigFile"):
-            servers = read_yaml(self._folder / config["mcpConfigFile"])["mcpServers"]
+            servers = read_yaml(within(self._folder, config["mcpConfigFile"]))["mcpServers"]
             self._servers = {name: self._server(name, entry) for name, entry in servers.items()}
         tasks = []
         for entry in config["taskSets"]:
             names = [entry["path"]] if "path" in entry else sorted(map(str, self._folder.glob(entry["glob"])))
-            tasks += [(self._folder / name, entry.get("assertions") or {}) for name in names]
+            tasks += [(within(self._folder, name), entry.get("assertions") or {}) for name in names]
             if entry.get("labelSelector"):
                 self._findings.add("`labelSelector` of a task set: all its tasks are imported")
         return self.suite(str(document["metadata"]["name"]), tasks)

@@ -17,10 +17,12 @@ from fairtrial.core.results import as_score
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.threads import call_in_thread
+from fairtrial.core.trust import within
 
 _MEMORY = 64 * 2**20
 _STACK = 512 * 2**10
 _MAX_MESSAGE = 300
+_READING = 5.0  # seconds for the syntax of a program
 _NAMES = (
     "input",
     "expected",
@@ -83,7 +85,7 @@ class Javascript(Scorer, frozen=True, kw_only=True):
 
     def _program(self, folder: Path) -> str:
         if self.file is not None:
-            return _file_program((folder / self.file).read_text("utf-8"))
+            return _file_program(within(folder, self.file).read_text("utf-8"))
         code = (self.code or "").strip()
         names = ", ".join(("output", "context", *_NAMES))
         values = ", ".join(("__facts.response", "__context", *(f"__facts.{name}" for name in _NAMES)))
@@ -130,8 +132,10 @@ def _syntax_problem(program: str) -> str:
     import quickjs
 
     context = quickjs.Context()
+    context.set_memory_limit(_MEMORY)
+    context.set_time_limit(_READING)
     try:
-        context.eval(f"(function () {{\n{_CALL}{program}\n}})")
+        context.eval(f"new Function({json.dumps(_CALL + program)})")  # which cannot end before its text does
     except quickjs.JSException as error:
         return f"the JavaScript cannot be read: {_first_line(error)}"
     return ""

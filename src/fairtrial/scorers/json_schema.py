@@ -14,6 +14,7 @@ from fairtrial.core.experiment import Case
 from fairtrial.core.json_text import last_json, same_json
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.core.trust import within
 
 _MAX_FINDINGS = 3
 
@@ -47,7 +48,7 @@ class JsonSchema(Scorer, frozen=True, kw_only=True):
 
     def _validator(self, folder: Path) -> Any:
         if self.schema_file is not None:
-            return _compile((folder / self.schema_file).read_text("utf-8"))
+            return _compile(within(folder, self.schema_file).read_text("utf-8"))
         return _compile(json.dumps(self.schema, sort_keys=True))
 
     async def score(self, context: ScoreContext) -> Score | Unscored:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from fairtrial.core.calling import call, named_arguments, unknown_parameter
-from fairtrial.core.code import load_function
+from fairtrial.core.code import find_function, load_function
 from fairtrial.core.experiment import Case
 from fairtrial.core.functions import is_given, own_name
 from fairtrial.core.registry import nearest
@@ -43,7 +43,7 @@ class Python(Scorer, frozen=True, kw_only=True):
         if is_given(self.function):  # checked where it was given
             return
         try:
-            function = load_function(self.function, folder)
+            function = find_function(self.function, folder)
         except ValueError as error:
             yield str(error)
         else:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from fairtrial.core.calling import call, named_arguments, unknown_parameter
-from fairtrial.core.code import load_function
+from fairtrial.core.code import find_function, load_function
 from fairtrial.core.composite import Composite, PartSpec, as_details, combined, judgements_of, score_parts
 from fairtrial.core.experiment import Case
 from fairtrial.core.results import as_score
@@ -82,7 +82,7 @@ class Weighted(Composite, frozen=True, kw_only=True):
 def _function_problems(name: str, folder: Path) -> Iterable[str]:
     """Yield why a function cannot make a score of the parts."""
     try:
-        function = load_function(name, folder)
+        function = find_function(name, folder)
     except ValueError as error:
         yield str(error)
         return

@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from fairtrial.core.trust import within
+
 _PATTERN = re.compile(r"[*?\[]")
 _DIGITS = re.compile(r"(\d+)")
 
@@ -21,10 +23,10 @@ def find_files(path: str, folder: Path) -> list[Path]:
     """Return the files that a path or pattern stands for, sorted by name; numbers in names by their value."""
     exact = folder / path
     if not is_pattern(path) or exact.is_file():
-        return [exact] if exact.is_file() else []
+        return [within(folder, path)] if exact.is_file() else []
     names = glob.glob(path, root_dir=folder, recursive=True)  # noqa: PTH207 - Path.glob refuses absolute patterns
     files = [folder / name for name in sorted(names, key=_natural)]
-    return [file for file in files if file.is_file()]
+    return [within(folder, file.absolute()) for file in files if file.is_file()]
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

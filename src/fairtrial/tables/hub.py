@@ -16,6 +16,7 @@ import msgspec
 
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.ids import content_hash
+from fairtrial.core.trust import may_run_code, within
 from fairtrial.tables.files import sha256_of
 from fairtrial.tables.row import plain
 
@@ -53,25 +54,47 @@ def fetch(source: HubSource, folder: Path, cache: Path = CACHE) -> Copy:
     place = _local_folder(name, folder)
     if place is None and not _REPOSITORY.fullmatch(name):
         raise FairtrialError(f"`{source.name}` is not a dataset of the Hub: write hf://owner/name")
+    if place is None and not may_run_code():
+        return _fetched_before(source, name, cache)
     commit = _folder_hash(place) if place else _commit(name, source.revision)
     identity = {"dataset": name, "config": source.config, "split": source.split, "revision": commit}
     stem = content_hash([identity, source.head])[:32]
     file, about = cache / f"{stem}.jsonl", cache / f"{stem}.json"
     if not (file.is_file() and about.is_file()):
+        _check_trust(source.name)
         split = _download(source, str(place or name), None if place else commit, file)
-        about.write_bytes(msgspec.json.encode({**identity, "split": split}))
+        about.write_bytes(msgspec.json.encode({**identity, "split": split, "head": source.head}))
     origin: dict[str, Any] = msgspec.json.decode(about.read_bytes())
-    return Copy(file, {key: value for key, value in origin.items() if value is not None})
+    return Copy(file, {key: value for key, value in origin.items() if value is not None and key != "head"})
 
 
 def _local_folder(name: str, folder: Path) -> Path | None:
     """Return the folder that a name such as `./data` or `/data` means; None for a dataset of the Hub."""
     if not name.startswith(("/", "./", "../")):
         return None
-    place = (folder / name).resolve()
+    place = within(folder, name).resolve()
     if not place.is_dir():
         raise FairtrialError(f"there is no folder {place}")
     return place
+
+
+def _check_trust(name: str) -> None:
+    """Raise where nothing may be fetched, and no library may read what a folder says about its own loading."""
+    if not may_run_code():
+        raise FairtrialError(f"{name} is only fetched by a run: `fairtrial validate --run-code` fetches it now")
+
+
+def _fetched_before(source: HubSource, name: str, cache: Path) -> Copy:
+    """Return the newest copy that there is, whatever the Hub has now; raise if there is none."""
+    wanted = {"dataset": name, "config": source.config, "head": source.head}
+    wanted |= {key: value for key in ("split", "revision") if (value := getattr(source, key)) is not None}
+    for about in sorted(cache.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True):
+        origin: dict[str, Any] = msgspec.json.decode(about.read_bytes())
+        if about.with_suffix(".jsonl").is_file() and {key: origin.get(key) for key in wanted} == wanted:
+            shown = {key: value for key, value in origin.items() if value is not None and key != "head"}
+            return Copy(about.with_suffix(".jsonl"), shown)
+    _check_trust(source.name)
+    raise AssertionError("only called by who looks")
 
 
 def _folder_hash(folder: Path) -> str:
@@ -85,6 +108,7 @@ def _commit(name: str, revision: str | None) -> str:
     """Return the commit that a branch or tag stands for now; a commit stands for itself."""
     if revision is not None and _COMMIT.fullmatch(revision):
         return revision
+    _check_trust(f"{SCHEME}{name}")
     _datasets()
     from huggingface_hub import HfApi
 

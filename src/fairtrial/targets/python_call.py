@@ -12,12 +12,13 @@ import msgspec
 from fairtrial.core.answer import Answer, Failure, Request, SoFar
 from fairtrial.core.calling import call, parameters_of
 from fairtrial.core.chat import Chat, Message
-from fairtrial.core.code import load_function, module_hash
+from fairtrial.core.code import find_function, load_function, module_hash
 from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.functions import own_name
 from fairtrial.core.reported import as_answer, normalise_calls
 from fairtrial.core.target import Target
+from fairtrial.core.trust import may_run_code
 from fairtrial.core.workspace import WorkspaceSpec
 
 _ORDER = ("input", "system", "mcp_servers")  # what parameters of other names get, in this order
@@ -51,7 +52,7 @@ class PythonCall(Target):
     @classmethod
     def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
         try:
-            function = load_function(spec.model, folder)
+            function = find_function(spec.model, folder)
         except ValueError as error:
             yield str(error)
         else:
@@ -64,7 +65,7 @@ class PythonCall(Target):
 
     @classmethod
     def code(cls, spec: TargetSpec, options: Any, folder: Path) -> str:
-        return module_hash(load_function(spec.model, folder), folder)
+        return module_hash(load_function(spec.model, folder), folder) if may_run_code() else ""
 
     @property
     def lane(self) -> str:

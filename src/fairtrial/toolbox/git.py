@@ -13,6 +13,7 @@ from fairtrial.toolbox.ci import Said, ci_job, short
 NOTES = "fairtrial"  # refs/notes/fairtrial
 _PATIENCE = 120.0  # seconds: machines can be very busy
 _MOST_ANCESTORS = 1000
+_INERT = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")  # programs that a repository names
 _USUAL = ("main", "master", "trunk")  # names of default branches
 
 
@@ -33,7 +34,7 @@ class Git:
 
     def _run(self, *args: str, given: bytes | None = None) -> subprocess.CompletedProcess[bytes] | None:
         try:
-            command = ["git", "-C", str(self._folder), *args]
+            command = ["git", "-C", str(self._folder), *_INERT, *args]
             return subprocess.run(command, input=given, capture_output=True, timeout=_PATIENCE, check=False)
         except (OSError, subprocess.TimeoutExpired):
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -15,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairtrial import charts
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.trust import looking_into, running_code
 from fairtrial.web.arena import Arena
 from fairtrial.web.board import Board
 from fairtrial.web.code import Code
@@ -65,7 +67,7 @@ def make_app(site: Site) -> ASGIApp:
 
     handlers = {FairtrialError: refused, HTTPException: missing, Exception: broken}
     app = Starlette(routes=[*routes, Route("/enter", enter_view(site)), *static], exception_handlers=handlers)
-    return Timed(BodyLimit(app))
+    return Timed(Looking(BodyLimit(app), site.folder))
 
 
 def enter_view(site: Site) -> Any:
@@ -84,6 +86,17 @@ def _error_page(site: Site, request: Request, status: int, title: str, message: 
     back = request.headers.get("referer", "/")
     back = back if back.startswith(f"{request.url.scheme}://{request.url.netloc}/") else "/"
     return site.page(request, "error.html.j2", status, title=title, message=message, back=back)
+
+
+class Looking:
+    """Has every request only look at the suites of the folder; a view that is there to run something says so."""
+
+    def __init__(self, app: ASGIApp, folder: Path) -> None:
+        self._app, self._folder = app, folder
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with running_code(False), looking_into(self._folder):
+            await self._app(scope, receive, send)
 
 
 class Timed:

@@ -19,6 +19,7 @@ from fairtrial.analyse import Run, TrialRecord
 from fairtrial.config import RunOptions
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.place import Place
+from fairtrial.core.trust import running_code
 from fairtrial.core.variables import display
 from fairtrial.store.files import attachments
 from fairtrial.store.todo import status_of
@@ -68,7 +69,8 @@ class Code:
             )
         text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
         options = RunOptions(budget_usd=number(form, "budget_usd", whole=False))
-        suite = pipeline.load_text(text, file="arena", folder=self._site.folder, options=options)
+        with running_code():
+            suite = pipeline.load_text(text, file="arena", folder=self._site.folder, options=options)
         return await_run(self._site.tasks.run(suite, view="/pages"))
 
     def _pages(self, request: Request) -> Response:

@@ -22,6 +22,7 @@ from fairtrial.analyse.wording.judges import (
 )
 from fairtrial.config import judge_named, variables_of
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.trust import running_code
 from fairtrial.core.variables import escape
 from fairtrial.judging.calibration import Calibration
 from fairtrial.store import browsing, opinions
@@ -108,7 +109,8 @@ class Judges:
 
     def _calibrate(self, request: Request, form: FormData) -> Response:
         entered = {name: str(form.get(name, "")).strip() for name in ("judge", "scorer", "runs", "instructions")}
-        variables = variables_of(self._site.folder)
+        with running_code():
+            variables = variables_of(self._site.folder)
         field = "judge"
         try:
             if not entered["judge"]:

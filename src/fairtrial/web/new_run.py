@@ -19,6 +19,7 @@ from fairtrial.config.advice import warnings
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import BENCHMARK_LOCK, DEFAULT_PARAMS
+from fairtrial.core.trust import running_code
 from fairtrial.providers import models
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
@@ -97,7 +98,8 @@ class NewRun:
         runs = number(form, "runs") or 1
         if runs not in RUN_COUNTS:
             raise FairtrialError(f"the number of runs must be one of {', '.join(map(str, RUN_COUNTS))}")
-        suite = self._suite_with_choices(form)
+        with running_code():
+            suite = self._suite_with_choices(form)
         if runs > 1 and suite.settings.cache:
             raise FairtrialError("the runs of a series must be independent: remove `cache: true` from the suite first")
         return await_run(self._site.tasks.run(suite, runs))
@@ -178,4 +180,6 @@ def start_suite(site: Site, file: str) -> Task:
     """Run a suite of the folder as it is."""
     folder = files.path_of(site.folder, file).parent
     text = files.read(site.folder, file)
-    return site.tasks.run(pipeline.load_text(text, file=Path(file).name, folder=folder))
+    with running_code():
+        suite = pipeline.load_text(text, file=Path(file).name, folder=folder)
+    return site.tasks.run(suite)

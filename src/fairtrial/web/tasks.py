@@ -24,6 +24,7 @@ from fairtrial.core.listening import Listener
 from fairtrial.core.place import Place
 from fairtrial.core.settings import JudgeSpec
 from fairtrial.core.trial import Trial
+from fairtrial.core.trust import running_code
 from fairtrial.core.variables import Variables
 from fairtrial.engine.progress import Progress
 from fairtrial.engine.watching import Session
@@ -119,7 +120,8 @@ class Task:
 
     def _run(self, work: Callable[[Task], Coroutine[Any, Any, Any]]) -> None:
         try:
-            self.result = asyncio.run(self._await(work(self)))
+            with running_code():
+                self.result = asyncio.run(self._await(work(self)))
         except FairtrialError as error:
             self.error = str(error)
         except asyncio.CancelledError:

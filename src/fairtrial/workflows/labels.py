@@ -11,6 +11,7 @@ import msgspec
 from fairtrial.config.problem_file import parse_problem
 from fairtrial.config.problems import CACHE
 from fairtrial.core.errors import FairtrialError, ProblemsError
+from fairtrial.core.trust import may_run_code
 from fairtrial.importers import Imported, Reference
 from fairtrial.optim.catalogue import baselines
 from fairtrial.optim.export import document_yaml
@@ -39,7 +40,7 @@ def certify_labels(
 ) -> tuple[Imported, list[Label]]:
     """Return the suite with its labels marked; one that its own reference model contradicts counts for nothing."""
     cases = imported.suite["cases"]
-    if imported.references and (reason := missing_sandbox(sandbox)):
+    if imported.references and (reason := _not_run(sandbox)):
         models: dict[str, Problem | str] = dict.fromkeys(imported.references, reason)
     else:
         models = asyncio.run(_record_all(imported.references, sandbox))
@@ -48,6 +49,13 @@ def certify_labels(
     marked = [_marked(case, label) for case, label in zip(cases, labels, strict=True)]
     findings = [*imported.findings, *(_sentence(label) for label in labels if label.kind == "wrong")]
     return imported._replace(suite={**imported.suite, "cases": marked}, findings=findings), labels
+
+
+def _not_run(sandbox: Sandbox) -> str:
+    """Return why reference programs are not run; empty if they are."""
+    if not may_run_code():
+        return "its reference program was not run (--run-code runs it in a sandbox)"
+    return missing_sandbox(sandbox)
 
 
 async def _record_all(references: Mapping[str, Reference], sandbox: Sandbox) -> dict[str, Problem | str]:

@@ -15,6 +15,9 @@ from pathlib import Path
 
 IGNORED = frozenset({"__pycache__", ".pytest_cache"})  # derived from other files
 _TIME = 1_577_836_800  # 2020-01-01: the same everywhere, and a date that every tool accepts
+# What a repository or its author could have git do beyond reading it.
+_INERT = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never")
+_PROTOCOLS = "file:git:http:https:ssh"
 _ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 
 
@@ -43,29 +46,33 @@ def pack(source: Path, max_bytes: int) -> bytes:
 
 
 def pack_git(repository: str, ref: str, max_bytes: int, clone_into: Path) -> bytes:
-    """Return the archive of a commit of a repository, without its history; a remote one is fetched first."""
-    folder = Path(repository)
+    """Return the archive of a commit of a repository, without its history.
+
+    It is made from a clone of our own, for git does what a repository is configured to do: a stranger's may name
+    filters, hooks and other programs. A clone has the content, and none of that.
+    """
+    folder = clone_into
     if not folder.is_dir():
-        folder = clone_into
-        if not folder.is_dir():
-            _git("clone", "--quiet", "--bare", repository, str(folder))
-        else:
-            _git("-C", str(folder), "fetch", "--quiet", "--force", "origin", "+refs/*:refs/*")
+        _git("clone", "--quiet", "--bare", "--template=", "--", repository, str(folder))
+    else:
+        _git("-C", str(folder), "fetch", "--quiet", "--force", "--prune", "--", repository, "+refs/*:refs/*")
     commit = _git("-C", str(folder), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-    content = _git("-C", str(folder), "archive", "--format=tar", commit.decode().strip())
+    content = _git("-C", str(folder), "archive", "--format=tar", commit.decode().strip(), own_config=False)
     _check_size(len(content), max_bytes, repository)
     return _repacked(tarfile.open(fileobj=io.BytesIO(content)))
 
 
-def _git(*arguments: str) -> bytes:
+def _git(*arguments: str, own_config: bool = True) -> bytes:
+    """Return what git answers; `own_config`: with the user's configuration, which knows how to reach repositories."""
+    none = {} if own_config else {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     try:
         done = subprocess.run(
-            ["git", *arguments],  # noqa: S607  # whichever git the user has
+            ["git", *_INERT, *arguments],  # noqa: S607  # whichever git the user has
             check=False,
             capture_output=True,
             stdin=subprocess.DEVNULL,
             timeout=600,
-            env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
+            env={**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": _PROTOCOLS, **none},
         )
     except FileNotFoundError:
         raise ArchiveError("there is no program `git`: install it, or give the files as a folder") from None

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.trust import may_run_code
 from fairtrial.importers import read_text
 from fairtrial.importers._promptfoo.yaml12 import parse
 
@@ -44,6 +45,10 @@ class Folder:
                 paths = [path] if path.is_file() else []
         if not paths:
             raise MissingFileError(f"there is no file {name}")
+        if not may_run_code() and not all(path.resolve().is_relative_to(self.path.resolve()) for path in paths):
+            raise MissingFileError(
+                f"{name} is outside of the configuration's folder: copy it there, or import with --run-code"
+            )
         return paths
 
     def text(self, name: str) -> str:
