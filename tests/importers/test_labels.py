@@ -35,7 +35,7 @@ def here(tmp_path, monkeypatch):
     from fairtrial.optim.certify import baseline
 
     monkeypatch.setattr(  # processes take longer to start than these problems to solve
-        catalogue, "_in_parallel", lambda tasks, limit: (baseline(one, time_limit=limit) for one, _ in tasks)
+        catalogue, "solve_all", lambda tasks, _: (baseline(one.problem, time_limit=one.time_limit) for one in tasks)
     )
     monkeypatch.setattr("fairtrial.optim.certify.random_objective", lambda *_: None)  # not needed for a label
     return tmp_path

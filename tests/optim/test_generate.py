@@ -104,10 +104,10 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     from fairtrial.optim.certify import baseline
 
-    def in_turn(tasks, limit):
-        return (baseline(problem, time_limit=limit, known=known) for problem, known in tasks)
+    def in_turn(tasks, _):
+        return (baseline(one.problem, time_limit=one.time_limit, known=one.known) for one in tasks)
 
-    monkeypatch.setattr(catalogue, "_in_parallel", in_turn)  # processes take longer to start than these to solve
+    monkeypatch.setattr(catalogue, "solve_all", in_turn)  # processes take longer to start than these to solve
     return tmp_path
 
 

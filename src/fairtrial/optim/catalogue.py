@@ -6,7 +6,6 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,9 +15,11 @@ import numpy as np
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.registry import nearest
 from fairtrial.optim.families import DEFAULT, FAMILIES, FIXED, SMALL, can_make, make
-from fairtrial.optim.model import pyomo
+from fairtrial.optim.model import check_installed
 from fairtrial.optim.problem import Baseline, Floats, Problem, problem_digest
 from fairtrial.optim.solve import CERTIFIED
+from fairtrial.optim.solving import NotSolvedError, Stopped, later, solve_all
+from fairtrial.optim.worker import Task
 
 SHIPPED = Path(__file__).parent / "baselines.json"
 _LABEL = re.compile(r"P([1-9][0-9]?)-([1-9][0-9]{0,3})-([1-9][0-9]{0,3})")
@@ -118,22 +119,32 @@ def shipped() -> dict[str, Baseline]:
 
 
 def baselines(
-    problems: Sequence[Problem], cache: Path | None = None, *, time_limit: float = 60.0, watch: Watch | None = None
+    problems: Sequence[Problem],
+    cache: Path | None = None,
+    *,
+    time_limit: float = 60.0,
+    watch: Watch | None = None,
+    stopped: Stopped | None = None,
 ) -> list[Baseline]:
-    """Return a baseline for each problem: shipped, else from the cache, else solved now, in parallel.
+    """Return a baseline for each problem: shipped, else from the cache, else solved now, in processes of their own.
 
     One that is not certified is taken from the cache if it was given this much time; with more time, the search goes on
     from what is known.
+
+    Args:
+        stopped: Asked every now and then whether to end; then StoppedError is raised.
     """
     digests = [problem_digest(problem) for problem in problems]
     given = dict(zip(digests, problems, strict=True))
     known = {key: one for key, problem in given.items() if (one := shipped().get(key) or _cached(cache, key, problem))}
     done = {digest: one for digest, one in known.items() if one.certified or one.time_limit >= time_limit}
     missing = {digest: problem for digest, problem in given.items() if digest not in done}
+    if missing and later.get():
+        raise NotSolvedError(list(missing.values()), time_limit)
     if missing:
-        pyomo()  # if it is missing, fail here with a clear message rather than in the pool
-    tasks = [(problem, known.get(digest)) for digest, problem in missing.items()]
-    for number, baseline in enumerate(_solve_all(tasks, time_limit), 1):
+        check_installed()  # fail here with a clear message rather than in another process
+    tasks = [Task(problem=problem, time_limit=time_limit, known=known.get(key)) for key, problem in missing.items()]
+    for number, baseline in enumerate(solve_all(tasks, stopped), 1):
         done[baseline.digest] = baseline
         _write_to_cache(cache, baseline)
         if watch:
@@ -149,28 +160,6 @@ def known_baseline(problem: Problem, cache: Path | None = None) -> Baseline | No
     digest = problem_digest(problem)
     found = shipped().get(digest) or _cached(cache, digest, problem)
     return None if found is None else msgspec.structs.replace(found, problem=problem.id)
-
-
-Task = tuple[Problem, Baseline | None]  # a problem, and what is known of it
-
-
-def _solve_all(tasks: Sequence[Task], time_limit: float) -> Iterator[Baseline]:
-    from fairtrial.optim.certify import baseline
-
-    if len(tasks) < 2:
-        return (baseline(problem, time_limit=time_limit, known=known) for problem, known in tasks)
-    return _in_parallel(tasks, time_limit)
-
-
-def _in_parallel(tasks: Sequence[Task], time_limit: float) -> Iterator[Baseline]:
-    from multiprocessing import get_context
-
-    from fairtrial.optim.certify import baseline
-
-    with ProcessPoolExecutor(min(len(tasks), os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(baseline, problem, time_limit=time_limit, known=known) for problem, known in tasks]
-        for future in futures:
-            yield future.result()
 
 
 def _cached(cache: Path | None, digest: str, problem: Problem) -> Baseline | None:
@@ -217,7 +206,7 @@ class BaselineCheck(msgspec.Struct, frozen=True, kw_only=True):
 def verify_all(time_limit: float = 60.0) -> Iterator[BaselineCheck]:
     """Solve the default suite again and compare it with the shipped baselines."""
     problems = [make(*key) for key in DEFAULT]
-    solved = _solve_all([(problem, None) for problem in problems], time_limit)
+    solved = solve_all([Task(problem=problem, time_limit=time_limit) for problem in problems])
     for problem, new in zip(problems, solved, strict=True):
         old = shipped().get(problem_digest(problem))
         yield _compare_baselines(problem, old, new)
@@ -251,7 +240,7 @@ def _trouble(problem: Problem, objective: float, x: Floats, new: Baseline) -> st
 
 def write_shipped(time_limit: float = 300.0) -> None:
     """Solve the default suite and the small instances: `python -m fairtrial.optim.catalogue` writes what ships."""
-    solved = list(_solve_all([(make(*key), None) for key in (*DEFAULT, *SMALL)], time_limit))
+    solved = list(solve_all([Task(problem=make(*key), time_limit=time_limit) for key in (*DEFAULT, *SMALL)]))
     lines = ",\n".join(msgspec.json.encode(baseline).decode() for baseline in solved)
     SHIPPED.write_text(f"[\n{lines}\n]\n", "utf-8")
 

@@ -8,71 +8,175 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 import msgspec
 import numpy as np
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.optim.multistart import search
+from fairtrial.optim.multistart import import_scipy, search
 from fairtrial.optim.problem import Baseline, Constraint, Expression, Floats, Problem, problem_digest
 from fairtrial.optim.sample import random_objective
-from fairtrial.optim.solve import CERTIFIED, Solution, solve
+from fairtrial.optim.solve import CERTIFIED, Solution, is_linear, solve
+
+Report = Callable[[Baseline], None]
+_KEPT = 0.3  # of the time limit, for the search and for chance
+_MAX_KEPT = 10.0  # seconds
+_LEAST = 0.3  # seconds for a part of the work when the time is up
+_FAR = 1e9  # nobody means a point out here
 
 
-def baseline(problem: Problem, *, time_limit: float = 60.0, known: Baseline | None = None) -> Baseline:
+def baseline(
+    problem: Problem, *, time_limit: float = 60.0, known: Baseline | None = None, report: Report | None = None
+) -> Baseline:
     """Solve a problem within the time limit, and state how well the solution is certified.
 
     Args:
         known: An earlier result that was not certified; the better point and the better bound of both are kept.
+        report: Called with the best result so far whenever there is a better one, for those who cannot wait.
     """
-    started = time.monotonic()
-    parts = [solve(part, max(1.0, time_limit - (time.monotonic() - started))) for part in components(problem)]
-    common: dict[str, Any] = {
-        "problem": problem.id,
-        "solver": ", ".join(dict.fromkeys(part.solver for part in parts)),
-        "version": ", ".join(dict.fromkeys(part.version for part in parts)),
-        "digest": problem_digest(problem),
-        "time_limit": time_limit,
-    }
+    work = _Work(problem, time_limit, known, report or (lambda _: None))
+    kept = min(_MAX_KEPT, _KEPT * time_limit)
+    if not is_linear(problem):
+        import_scipy()
+    parts = _solve_parts(problem, work, kept)
     if any(part.status == "unbounded" for part in parts):
         raise FairtrialError(
             f"{problem.id} has no optimum: its objective improves without end; bound its variables, or add constraints"
         )
     if any(part.status == "infeasible" for part in parts):
-        return _baseline_without_point("infeasible", None, {**common, "seconds": _since(started)})
-    bound = _bound(problem, parts, known)
-    x = _join(problem, parts) if all(part.x is not None for part in parts) else None
-    x = _better(problem, x, None if known is None or known.x is None else np.asarray(known.x))
-    if not _certifies(problem, x, bound):
-        left = max(5.0, time_limit / 5, time_limit - (time.monotonic() - started))
-        searched = search(problem, min(left, time_limit), None if x is None else x.tolist())
-        if searched is not None and (x is None or not np.array_equal(searched, x)):
-            x = searched
-            common["solver"] += ", local search"
-    seconds = _since(started)
-    chance = known.random_objective if known is not None else None  # the points are the same every time
-    if chance is None:
-        chance = random_objective(problem, max(10.0, time_limit))
+        return work.infeasible()
+    work.bound = _bound(problem, parts, known)
+    start = _join(problem, [part.x for part in parts])
+    work.offer(start)
+    if not work.is_certified:
+        before = work.x
+        search(problem, max(_LEAST, work.left - kept / 2), start if work.x is None else work.x, found=work.offer)
+        work.solvers += [] if work.x is before else ["local search"]
+        check_distance(problem, work.x)
+    work.end()
+    if work.chance is None:  # the points are the same every time
+        work.chance = _chance(problem, max(_LEAST, work.left))
+    return work.so_far()
+
+
+class _Work:
+    """The best that is known of a problem while it is being solved."""
+
+    def __init__(self, problem: Problem, time_limit: float, known: Baseline | None, report: Report) -> None:
+        self._problem, self._limit, self._report = problem, time_limit, report
+        self._digest, self._started = problem_digest(problem), time.monotonic()
+        self._seconds: float | None = None
+        self.solvers: list[str] = []
+        self.versions: list[str] = []
+        self.x = None if known is None or known.x is None else np.asarray(known.x, dtype=np.float64)
+        self.bound = None if known is None else known.bound
+        self.chance = None if known is None else known.random_objective
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left."""
+        return self._started + self._limit - time.monotonic()
+
+    @property
+    def is_certified(self) -> bool:
+        return _certifies(self._problem, self.x, self.bound)
+
+    def offer(self, x: Floats | None) -> None:
+        """Take a point if it is feasible and better than the best so far, and report it."""
+        if x is not None and _is_better(self._problem, x, self.x):
+            self.x = np.array(x, dtype=np.float64)
+            self._report(self.so_far())
+
+    def end(self) -> None:
+        """Stop the clock: what follows is not solving."""
+        self._seconds = self._since_start()
+        self._report(self.so_far())
+
+    def _since_start(self) -> float:
+        return round(time.monotonic() - self._started, 3)
+
+    def infeasible(self) -> Baseline:
+        """Return that there is no feasible point, as a solver has proved."""
+        return msgspec.structs.replace(self._empty("infeasible"), certified=True, bound=None, random_objective=None)
+
+    def so_far(self) -> Baseline:
+        """Return what is known now as a result."""
+        x, problem = self.x, self._problem
+        if x is None:
+            return self._empty("unknown")
+        return msgspec.structs.replace(
+            self._empty("optimal" if self.is_certified else "feasible"),
+            x=tuple(float(value) for value in x),
+            objective=problem.value(x),
+            gap=_gap(problem, problem.value(x), self.bound),
+            certified=self.is_certified,
+        )
+
+    def _empty(self, status: Literal["optimal", "infeasible", "feasible", "unknown"]) -> Baseline:
+        return Baseline(
+            problem=self._problem.id,
+            status=status,
+            x=None,
+            objective=None,
+            bound=self.bound,
+            gap=None,
+            certified=False,
+            solver=", ".join(dict.fromkeys(self.solvers)),
+            version=", ".join(dict.fromkeys(self.versions)),
+            seconds=self._since_start() if self._seconds is None else self._seconds,
+            random_objective=self.chance,
+            digest=self._digest,
+            time_limit=self._limit,
+        )
+
+
+def _solve_parts(problem: Problem, work: _Work, kept: float) -> list[Solution]:
+    """Solve the independent parts one after the other; a point of the last one completes those of the others."""
+    parts: list[Solution] = []
+    points: dict[int, Sequence[float] | None] = {}
+    all_parts = components(problem)
+    for number, part in enumerate(all_parts):
+
+        def found(x: Sequence[float], number: int = number) -> None:
+            points[number] = x
+            if len(points) == len(all_parts):
+                work.offer(_join(problem, list(points.values())))
+
+        solution = solve(part, max(_LEAST, work.left - kept), found)
+        parts.append(solution)
+        points[number] = solution.x
+        work.solvers += [solution.solver]
+        work.versions += [solution.version]
+        if solution.status in ("unbounded", "infeasible"):
+            break
+    return parts
+
+
+def check_distance(problem: Problem, x: Floats | None) -> None:
+    """Raise FairtrialError if the search went out to where nothing ends, and further out is better still."""
     if x is None:
-        return _baseline_without_point("unknown", chance, {**common, "seconds": seconds, "bound": bound})
-    certified = _certifies(problem, x, bound)
-    return Baseline(
-        status="optimal" if certified else "feasible",
-        x=tuple(float(value) for value in x),
-        objective=problem.value(x),
-        bound=bound,
-        gap=_gap(problem, problem.value(x), bound),
-        certified=certified,
-        random_objective=chance,
-        seconds=seconds,
-        **common,
-    )
+        return
+    low, high = problem.box
+    for i in range(problem.n):
+        if abs(x[i]) < _FAR or not math.isinf(high[i] if x[i] > 0 else low[i]):
+            continue
+        further = x.copy()
+        further[i] *= 2
+        if _is_better(problem, further, x) or not math.isfinite(problem.value(further)):
+            name = problem.names[i] if problem.names else f"x_{i + 1}"
+            raise FairtrialError(
+                f"{problem.id}: no optimum was found, and there may be none: its objective still improves at "
+                f"{name} = {x[i]:.0e}; bound its variables, or add constraints"
+            )
 
 
-def _since(started: float) -> float:
-    return round(time.monotonic() - started, 3)
+def _chance(problem: Problem, seconds: float) -> float | None:
+    try:
+        return random_objective(problem, seconds)
+    except (MemoryError, ArithmeticError, ValueError):  # the region is too large, or its numbers are
+        return None
 
 
 def _bound(problem: Problem, parts: Sequence[Solution], known: Baseline | None) -> float | None:
@@ -85,13 +189,14 @@ def _bound(problem: Problem, parts: Sequence[Solution], known: Baseline | None) 
     return max(bounds) if problem.sense == "minimise" else min(bounds)
 
 
-def _better(problem: Problem, x: Floats | None, other: Floats | None) -> Floats | None:
-    """Return the better of two points; one that violates the constraints is worse than any other."""
-    if x is None or other is None:
-        return other if x is None else x
-    if problem.violations(x).largest > CERTIFIED:
-        return other
-    return other if problem.better(problem.value(other), problem.value(x)) else x
+def _is_better(problem: Problem, x: Floats, other: Floats | None) -> bool:
+    """Return whether a point is feasible, and better than another one."""
+    value = problem.value(x)
+    if not math.isfinite(value) or problem.violations(x).largest > max(CERTIFIED, problem.tolerance):
+        return False
+    if other is None or not math.isfinite(problem.value(other)):
+        return True
+    return problem.better(value, problem.value(other))
 
 
 def _gap(problem: Problem, objective: float, bound: float | None) -> float | None:
@@ -106,26 +211,16 @@ def _certifies(problem: Problem, x: Floats | None, bound: float | None) -> bool:
     return gap is not None and gap <= CERTIFIED and problem.violations(x).largest <= CERTIFIED
 
 
-def _baseline_without_point(
-    status: Literal["infeasible", "unknown"], chance: float | None, common: dict[str, Any]
-) -> Baseline:
-    return Baseline(
-        status=status,
-        x=None,
-        objective=None,
-        gap=None,
-        certified=status == "infeasible",
-        random_objective=chance,
-        **{"bound": None, **common},
-    )
-
-
-def _join(problem: Problem, parts: Sequence[Solution]) -> Floats:
-    """Return the joined solutions of the parts, clipped to the bounds, which solvers may slightly exceed."""
+def _join(problem: Problem, points: Sequence[Sequence[float] | None]) -> Floats | None:
+    """Return the joined points of the parts, clipped to the bounds, which solvers may slightly exceed."""
     x = np.zeros(problem.n)
-    for group, part in zip(groups(problem), parts, strict=True):
-        assert part.x is not None
-        x[group] = part.x
+    groups_of_variables = groups(problem)
+    if len(points) < len(groups_of_variables):
+        return None
+    for group, point in zip(groups_of_variables, points, strict=True):
+        if point is None:
+            return None
+        x[group] = point
     x[list(problem.integers)] = np.round(x[list(problem.integers)])
     low, high = problem.box
     return np.asarray(np.clip(x, low, high), dtype=np.float64)
@@ -202,4 +297,7 @@ def _restrict(body: Expression, places: dict[int, int]) -> Expression:
 def check_solved(baseline: Baseline) -> None:
     """Raise FairtrialError if a problem has no baseline solution, since a suite cannot use it."""
     if baseline.status == "unknown":
-        raise FairtrialError(f"{baseline.problem}: no feasible point was found in time; try a longer --time-limit")
+        raise FairtrialError(
+            f"{baseline.problem}: no optimum was found within {baseline.time_limit:g} s, and no feasible point; try a "
+            "longer time limit"
+        )

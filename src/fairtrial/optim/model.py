@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,12 @@ def pyomo() -> Any:
     except ImportError:
         raise NotInstalledError("solving problems", "optim") from None
     return environ
+
+
+def check_installed() -> None:
+    """Raise NotInstalledError if problems cannot be solved here; it imports nothing, which would take a second."""
+    if find_spec("pyomo") is None:
+        raise NotInstalledError("solving problems", "optim")
 
 
 def pyomo_model(problem: Problem) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -17,21 +18,56 @@ _SEED = 21
 _FEASIBLE = 1e-8
 
 
-def search(problem: Problem, time_limit: float, known: Sequence[float] | None = None) -> Floats | None:
-    """Return the best feasible point found; it also starts from a known point, and never returns a worse one."""
+class _OutOfTimeError(Exception):
+    """The time of a search is up."""
+
+
+Found = Callable[[Floats], None]
+
+
+def search(
+    problem: Problem, time_limit: float, known: Sequence[float] | Floats | None = None, found: Found | None = None
+) -> Floats | None:
+    """Return the best feasible point found; it also starts from a known point, and never returns a worse one.
+
+    Args:
+        found: Called with each point that is better than those before.
+    """
     deadline = time.monotonic() + time_limit
     rng = np.random.default_rng(_SEED)
-    low, high = finite_box(problem)
-    best = None if known is None else np.asarray(known, dtype=np.float64)
-    starts = [] if best is None else [best]
+    start = None if known is None else np.asarray(known, dtype=np.float64)
+    best = start
+    low, high = finite_box(problem, deadline)
     for number in range(_STARTS):
-        start = starts[number] if number < len(starts) else rng.uniform(low, high)
-        point = _improved(problem, _local(problem, _rounded(problem, start)))
-        if _is_feasible(problem, point) and (best is None or problem.better(problem.value(point), problem.value(best))):
-            best = point
-        if time.monotonic() > deadline:
+        point = start if number == 0 and start is not None else rng.uniform(low, high)
+        try:
+            for better in _climb(problem, _rounded(problem, point), deadline):
+                if best is None or not _is_feasible(problem, best) or _is_better(problem, better, best):
+                    best = better
+                    if found:
+                        found(better)
+        except _OutOfTimeError:
             break
     return best
+
+
+def _climb(problem: Problem, start: Floats, deadline: float) -> Iterator[Floats]:
+    """Yield ever better feasible points from a starting point upwards."""
+    if _is_feasible(problem, start):
+        yield start
+    point = _local(problem, start, deadline)
+    if _is_feasible(problem, point):
+        yield point
+        yield from _improved(problem, point, deadline)
+
+
+def _is_better(problem: Problem, a: Floats, b: Floats) -> bool:
+    return problem.better(problem.value(a), problem.value(b))
+
+
+def _check_time(deadline: float) -> None:
+    if time.monotonic() > deadline:
+        raise _OutOfTimeError
 
 
 def _rounded(problem: Problem, x: Floats) -> Floats:
@@ -46,13 +82,23 @@ def _is_feasible(problem: Problem, x: Floats) -> bool:
     return bool(np.isfinite(problem.value(x))) and problem.violations(x).largest <= _FEASIBLE
 
 
-def _local(problem: Problem, start: Floats) -> Floats:
-    """Return the end of a sequential quadratic programme over the variables that are not whole numbers."""
+def import_scipy() -> None:
+    """Import what a search needs, in a thread: it takes about a second, while solvers work elsewhere."""
+    Thread(target=_minimize, name="fairtrial-imports", daemon=True).start()
+
+
+def _minimize() -> Any:
     try:
         from scipy.optimize import minimize  # type: ignore[import-untyped]
     except ImportError:
         raise NotInstalledError("local search", "optim") from None
-    free = [i for i in range(problem.n) if i not in set(problem.integers)]
+    return minimize
+
+
+def _local(problem: Problem, start: Floats, deadline: float) -> Floats:
+    """Return the end of a sequential quadratic programme over the variables that are not whole numbers."""
+    integers = set(problem.integers)
+    free = [i for i in range(problem.n) if i not in integers]
     if not free:
         return start
     low, high = problem.box
@@ -63,9 +109,13 @@ def _local(problem: Problem, start: Floats) -> Floats:
         x[free] = part
         return x
 
+    def value(part: Floats) -> float:
+        _check_time(deadline)
+        return sign * problem.value(whole(part))
+
     with np.errstate(all="ignore"):
-        result = minimize(
-            lambda part: sign * problem.value(whole(part)),
+        result = _minimize()(
+            value,
             start[free],
             jac=lambda part: sign * problem.objective.gradient(whole(part))[free],
             method="SLSQP",
@@ -73,7 +123,8 @@ def _local(problem: Problem, start: Floats) -> Floats:
             constraints=[_as_scipy(row, whole, free) for row in problem.constraints],
             options={"maxiter": 200, "ftol": 1e-12},
         )
-    return _rounded(problem, whole(np.asarray(result.x, dtype=np.float64)))
+    end = np.asarray(result.x, dtype=np.float64)
+    return _rounded(problem, whole(end)) if np.isfinite(end).all() else start
 
 
 def _as_scipy(row: Constraint, whole: Any, free: list[int]) -> dict[str, Any]:
@@ -85,15 +136,22 @@ def _as_scipy(row: Constraint, whole: Any, free: list[int]) -> dict[str, Any]:
     }
 
 
-def _improved(problem: Problem, x: Floats) -> Floats:
-    """Return a point with better whole numbers: one step up or down at a time, while that helps."""
-    changed = bool(problem.integers) and _is_feasible(problem, x)
+def _improved(problem: Problem, x: Floats, deadline: float) -> Iterator[Floats]:
+    """Yield points with better whole numbers: a step up or down at a time, twice as far while that helps."""
+    changed = bool(problem.integers)
     while changed:
         changed = False
         for i in problem.integers:
-            for step in (-1.0, 1.0):
-                other = x.copy()
-                other[i] += step
-                if _is_feasible(problem, other) and problem.better(problem.value(other), problem.value(x)):
-                    x, changed = other, True
-    return x
+            for way in (-1.0, 1.0):
+                step = way
+                while (other := _moved(problem, x, i, step)) is not None:
+                    _check_time(deadline)
+                    x, changed, step = other, True, 2 * step
+                    yield x
+
+
+def _moved(problem: Problem, x: Floats, i: int, step: float) -> Floats | None:
+    """Return a point with another value of a variable, if that is feasible and better."""
+    other = x.copy()
+    other[i] += step
+    return other if _is_feasible(problem, other) and _is_better(problem, other, x) else None

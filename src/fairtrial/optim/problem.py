@@ -73,7 +73,13 @@ class Expression(msgspec.Struct, frozen=True, kw_only=True):
     formulas: tuple[Formula, ...] = ()
 
     def value(self, x: Floats) -> float:
-        """Return the value of the expression at a point; not a number where it is not defined, as log(-1)."""
+        """Return the value at a point; not a number where it is not defined, as log(-1), or too large to compute."""
+        try:
+            return self._total(x)
+        except (OverflowError, ValueError):
+            return math.nan
+
+    def _total(self, x: Floats) -> float:
         total = self.constant
         total += math.fsum(c * x[i] for i, c in self.linear)
         total += math.fsum(q * x[i] * x[j] for i, j, q in self.quadratic)
@@ -86,7 +92,13 @@ class Expression(msgspec.Struct, frozen=True, kw_only=True):
         return float(total)
 
     def gradient(self, x: Floats) -> Floats:
-        """Return the gradient at a point."""
+        """Return the gradient at a point; not numbers where it is not defined, or too large to compute."""
+        try:
+            return self._slope(x)
+        except (OverflowError, ValueError, ZeroDivisionError):
+            return np.full(len(x), math.nan)
+
+    def _slope(self, x: Floats) -> Floats:
         slope = np.zeros(len(x))
         for i, c in self.linear:
             slope[i] += c

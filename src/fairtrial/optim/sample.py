@@ -19,6 +19,7 @@ _AT_ONCE = 400
 _CORNERS = 20
 _SEED = 20
 _ISOTROPIC = 0.3  # share of steps in any direction
+_WHOLE = 2**62  # whole numbers beyond cannot be drawn
 
 
 def random_objective(problem: Problem, time_limit: float = 60.0) -> float | None:
@@ -33,9 +34,9 @@ def random_points(problem: Problem, time_limit: float = 60.0) -> list[Floats]:
     constraints; else the corners that a solver finds in random directions."""
     rng = np.random.default_rng(_SEED)
     deadline = time.monotonic() + time_limit
-    low, high = finite_box(problem)
+    low, high = finite_box(problem, deadline)
     problem = msgspec.structs.replace(problem, lower=tuple(low.tolist()), upper=tuple(high.tolist()))
-    points = _rejection_sample(problem, rng)
+    points = _rejection_sample(problem, rng, deadline)
     if len(points) >= _POINTS // 4:
         return points
     if all(row.body.is_linear for row in problem.constraints) and not problem.integers:
@@ -43,7 +44,7 @@ def random_points(problem: Problem, time_limit: float = 60.0) -> list[Floats]:
     return _corners(problem, rng, deadline, _CORNERS)
 
 
-def finite_box(problem: Problem) -> tuple[Floats, Floats]:
+def finite_box(problem: Problem, deadline: float = math.inf) -> tuple[Floats, Floats]:
     """Return the bounds, with finite ones where a variable has none.
 
     These are what the linear constraints imply, found by linear programmes; where they imply nothing, ten times the
@@ -59,18 +60,21 @@ def finite_box(problem: Problem) -> tuple[Floats, Floats]:
         for i in np.flatnonzero(np.isinf(side)):
             goal = Expression(linear=((int(i), 1.0),))
             linear = msgspec.structs.replace(problem, objective=goal, sense=sense, constraints=rows, integers=())
-            end = solve(linear, 5.0) if rows else None
+            left = deadline - time.monotonic()
+            end = solve(linear, min(5.0, left)) if rows and left > 0 else None
             edge = float(end.x[i]) if end is not None and end.x is not None else math.inf
             side[i] = edge if abs(edge) <= far * 100 else (-far if sense == "minimise" else far)
     # A side that only the constraints bound may lie beyond the other one.
     return np.minimum(low, high), np.maximum(low, high)
 
 
-def _rejection_sample(problem: Problem, rng: np.random.Generator) -> list[Floats]:
+def _rejection_sample(problem: Problem, rng: np.random.Generator, deadline: float) -> list[Floats]:
     constraints = list(problem.constraints)
     points: list[Floats] = []
     for _ in range(_TRIES // _AT_ONCE):
         for x in _plausible(problem, _draw(problem, rng)):
+            if time.monotonic() > deadline:
+                return points
             violated = next((place for place, row in enumerate(constraints) if row.violation(x) > 1e-9), None)
             if violated is not None:
                 constraints.insert(0, constraints.pop(violated))  # the next point probably violates it too
@@ -87,7 +91,9 @@ def _draw(problem: Problem, rng: np.random.Generator) -> Floats:
     integers = list(problem.integers)
     if not integers:
         return rng.uniform(low, high, (_AT_ONCE, problem.n))
-    first, last = np.ceil(low[integers]).astype(int), np.floor(high[integers]).astype(int) + 1
+    ends = np.ceil(low[integers]), np.floor(high[integers])
+    first, last = (np.clip(end, -_WHOLE, _WHOLE).astype(np.int64) for end in ends)
+    last = np.maximum(last, first) + 1
     points = np.empty((_AT_ONCE, problem.n))
     for x in points:
         x[:] = rng.uniform(low, high)
@@ -135,6 +141,8 @@ def _random_walk(problem: Problem, rng: np.random.Generator, deadline: float) ->
             x = x + direction * rng.uniform(min(first, 0.0), max(last, 0.0))
         if step >= 0 and step % pause == 0:
             points.append(x.copy())
+            if time.monotonic() > deadline:
+                break
     return points
 
 
@@ -169,7 +177,7 @@ def _corners(problem: Problem, rng: np.random.Generator, deadline: float, count:
             break
         direction = Expression(linear=tuple((i, float(c)) for i, c in enumerate(rng.normal(size=problem.n))))
         directed = msgspec.structs.replace(problem, objective=direction, sense="minimise")
-        point = solve(directed, min(20.0, max(1.0, left))).x
+        point = solve(directed, min(20.0, left)).x
         if point is not None:
             corners.append(np.asarray(point))
     return corners

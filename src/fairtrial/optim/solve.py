@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from fairtrial.core.errors import NotInstalledError
-from fairtrial.optim.model import pyomo_model
+from fairtrial.optim.model import pyomo, pyomo_model
 from fairtrial.optim.problem import Expression, Floats, Problem
+from fairtrial.optim.scip import scip
 
 CERTIFIED = 1e-6  # the largest relative gap of a certified optimum
+MEMORY_MB = 4096  # of a process that solves
 
 
 class Solution(NamedTuple):
@@ -27,23 +30,38 @@ class Solution(NamedTuple):
     duals: list[float] | None = None  # of the constraints, if the solver provides them
 
 
-def solve(problem: Problem, time_limit: float) -> Solution:
+Found = Callable[[list[float]], None]  # called with points on the way, each better than the one before
+
+
+def get_ready(problem: Problem) -> None:
+    """Import what solving a problem needs, which takes a second or more on a busy machine."""
+    pyomo()
+    from pyomo.contrib.solver.common.factory import SolverFactory
+
+    SolverFactory("highs" if is_linear(problem) else "scip_direct").available()
+
+
+def solve(problem: Problem, time_limit: float, found: Found | None = None) -> Solution:
     """Solve a problem with the right solver: HiGHS cannot solve non-convex ones, and SCIP is slow on convex ones."""
     if is_linear(problem):
         return _highs(problem, time_limit)
     if not problem.convex or problem.integers or not all(row.body.is_linear for row in problem.constraints):
-        return _scip(problem, time_limit)
+        return _scip(problem, time_limit, found)
     if problem.sense == "maximise":
         turned = msgspec.structs.replace(problem, sense="minimise", objective=problem.objective.negative())
-        solution = solve(turned, time_limit)
+        solution = solve(turned, time_limit, found)
         return solution._replace(bound=None if solution.bound is None else -solution.bound)
     started = time.monotonic()
     solution = _highs(problem, time_limit)
     if solution.bound is None and solution.status in ("optimal", "feasible"):
         # Without bounds of the variables, a tangent plane may have no minimum: SCIP has bounds of its own.
-        other = _scip(problem, max(1.0, time_limit - (time.monotonic() - started)))
+        other = _scip(problem, _rest(started, time_limit), found)
         return solution._replace(bound=other.bound, solver=f"{solution.solver}, {other.solver}")
     return solution
+
+
+def _rest(started: float, time_limit: float) -> float:
+    return max(0.1, time_limit - (time.monotonic() - started))
 
 
 def is_linear(problem: Problem) -> bool:
@@ -94,27 +112,31 @@ def _dual_bound(problem: Problem, slope: Floats, duals: Floats) -> float:
     return float(total + np.sum(ends))
 
 
-def _scip(problem: Problem, time_limit: float) -> Solution:
-    # Without verblevel 0 the direct interface deadlocks once SCIP has printed enough, regardless of the time limit.
-    options = {"display/verblevel": 0, "limits/gap": 1e-7, "numerics/feastol": 1e-9}
+def _scip(problem: Problem, time_limit: float, found: Found | None = None) -> Solution:
+    memory = 0.7 * MEMORY_MB  # it then stops and tells what it has, which one without memory cannot
+    options = {"display/verblevel": 0, "limits/gap": 1e-7, "numerics/feastol": 1e-9, "limits/memory": memory}
+    started = time.monotonic()
     if problem.floor is not None:  # a point at the floor is optimal, and is found long before a bound
-        solution = _run("scip_direct", problem, min(time_limit, 10.0), options)
+        solution = _run("scip_direct", problem, min(time_limit, 10.0), options, found)
         if solution.x is not None and problem.value(np.asarray(solution.x)) <= problem.floor + CERTIFIED:
             return solution
-    return _run("scip_direct", problem, time_limit, options)
+    return _run("scip_direct", problem, _rest(started, time_limit), options, found)
 
 
-def _run(name: str, problem: Problem, time_limit: float, options: dict[str, Any]) -> Solution:
+def _run(
+    name: str, problem: Problem, time_limit: float, options: dict[str, Any], found: Found | None = None
+) -> Solution:
+    started = time.monotonic()
     model = pyomo_model(problem)  # importing it registers the solvers
     from pyomo.contrib.solver.common.factory import SolverFactory
     from pyomo.contrib.solver.common.results import SolutionStatus, TerminationCondition
 
-    solver = SolverFactory(name)
+    solver = scip(model, found) if name == "scip_direct" else SolverFactory(name)
     if not solver.available():
         raise NotInstalledError(f"the solver {name}", "optim")
     results = solver.solve(
         model,
-        time_limit=time_limit,
+        time_limit=_rest(started, time_limit),
         load_solutions=False,
         raise_exception_on_nonoptimal_result=False,
         solver_options=options,
@@ -128,7 +150,10 @@ def _run(name: str, problem: Problem, time_limit: float, options: dict[str, Any]
         return Solution("unbounded", None, None, label, version)
     if results.termination_condition == TerminationCondition.infeasibleOrUnbounded:
         feasibility = msgspec.structs.replace(problem, objective=Expression())
-        known = any(problem.objective.groups()) and _run(name, feasibility, time_limit, options).x is not None
+        known = (
+            any(problem.objective.groups())
+            and _run(name, feasibility, _rest(started, time_limit), options).x is not None
+        )
         return Solution("unbounded" if known else "infeasible", None, None, label, version)
     if results.solution_status not in (SolutionStatus.optimal, SolutionStatus.feasible):
         return Solution("unknown", None, None, label, version)
