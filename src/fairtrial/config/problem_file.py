@@ -18,7 +18,7 @@ from fairtrial.core.trust import within
 from fairtrial.core.variables import Variables
 from fairtrial.optim.algebra import Sum, add, each_sum, functions
 from fairtrial.optim.answer import read_answer
-from fairtrial.optim.arrays import FormulaError
+from fairtrial.optim.arrays import FormulaError, limited_work
 from fairtrial.optim.formula import RESERVED, Interpreter
 from fairtrial.optim.problem import UNBOUNDED, Constraint, Expression, Problem
 from fairtrial.optim.structure import is_convex
@@ -84,7 +84,8 @@ def parse_problem(text: str, *, file: str = "problem", folder: Path | None = Non
         source.problem(key, message)
     problem = None
     if document is not None:
-        problem = _Reader(source, document, folder or Path()).problem(default_id)
+        with limited_work():
+            problem = _Reader(source, document, folder or Path()).problem(default_id)
     if source.problems or problem is None:
         raise ProblemsError(sorted(source.problems, key=lambda mistake: mistake.line)[:_MAX_MISTAKES])
     return problem
@@ -218,11 +219,10 @@ class _Reader:
 
     def _objective(self, interpreter: Interpreter) -> Expression | None:
         try:
-            value = Sum.of(interpreter.value(str(self._document.objective)))
+            return as_expression(Sum.of(interpreter.value(str(self._document.objective))))
         except (FormulaError, OverflowError) as error:
             self._source.problem(("objective",), str(error) or "a number is too large")
             return None
-        return as_expression(value)
 
     def _constraints(self, interpreter: Interpreter) -> list[Constraint]:
         rows: list[Constraint] = []

@@ -9,11 +9,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from fairtrial.optim.arrays import FormulaError
+from fairtrial.optim.arrays import FormulaError, spend
 from fairtrial.optim.formula import FUNCTIONS
 
 MAX_TERMS = 20_000  # of a product that is multiplied out
 MAX_DEGREE = 8  # of a power that is multiplied out
+_COPIED_AT_ONCE = 10  # terms, in the time in which one is multiplied
 Key = tuple[tuple[Any, float], ...]  # factors (the index of a variable, or an Atom) with their powers
 
 
@@ -22,6 +23,7 @@ class Atom:
 
     def __init__(self, function: str, inside: Sum) -> None:
         self.function, self.inside = function, inside
+        spend(len(inside.terms))
         self.text = f"{function}({inside.text()})"
 
     def __eq__(self, other: object) -> bool:
@@ -63,8 +65,10 @@ class Sum:
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, Sum | int | float):
             return NotImplemented
+        more = Sum.of(other).terms
+        spend(len(self.terms) / _COPIED_AT_ONCE + len(more))
         terms = dict(self.terms)
-        for key, weight in Sum.of(other).terms.items():
+        for key, weight in more.items():
             terms[key] = terms.get(key, 0.0) + weight
         return Sum(terms)
 
@@ -82,9 +86,13 @@ class Sum:
     def __mul__(self, other: Any) -> Any:
         if not isinstance(other, Sum | int | float):
             return NotImplemented
-        a, b = self, Sum.of(other)
+        if not isinstance(other, Sum):
+            spend(len(self.terms) / _COPIED_AT_ONCE)
+            return Sum({key: weight * other for key, weight in self.terms.items()})
+        a, b = self, other
         if not _can_multiply_out(a, b):
             a, b = a.in_brackets(), b.in_brackets()
+        spend(_size(a) * len(b.terms) + _size(b) * len(a.terms))
         terms: dict[Key, float] = {}
         for one, weight in a.terms.items():
             for two, factor in b.terms.items():
@@ -193,6 +201,11 @@ def add(items: Iterable[Any]) -> Any:
     return total + rest if total.terms else rest
 
 
+def _size(total: Sum) -> int:
+    """Return how much there is to multiply with: terms and their factors."""
+    return len(total.terms) + sum(map(len, total.terms))
+
+
 def _can_multiply_out(a: Sum, b: Sum) -> bool:
     if len(a.terms) <= 1 or len(b.terms) <= 1:
         return True
@@ -201,6 +214,7 @@ def _can_multiply_out(a: Sum, b: Sum) -> bool:
 
 def added(total: Sum, other: Sum) -> Sum:
     """Return total + other; it changes total, which is quick where many terms are added."""
+    spend(len(other.terms))
     for key, weight in other.terms.items():
         total.terms[key] = total.terms.get(key, 0.0) + weight
         if total.terms[key] == 0:

@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 _MAX_ENTRIES = 1_000_000  # of a vector or matrix
+MAX_WORK = 12_000_000  # of reading one problem: terms added and multiplied, and steps
+_FLOATS_AT_ONCE = 1000  # multiplied in the time of one term
 EXACT = 2**53  # whole numbers up to here are exact as floats
 
 
 class FormulaError(ValueError):
     """Something is wrong with an expression; the message says what to write instead."""
+
+
+class _Work(threading.local):
+    """What may still be done in this thread; without a limit unless one is set."""
+
+    left = math.inf
+
+
+_work = _Work()
+
+
+@contextmanager
+def limited_work(most: int = MAX_WORK) -> Iterator[None]:
+    """Limit the work inside the block: a short text can describe more terms than any computer can write down."""
+    before, _work.left = _work.left, min(_work.left, most)
+    try:
+        yield
+    finally:
+        _work.left = before
+
+
+def spend(amount: float) -> None:
+    """Count some work, before it is done; raise FormulaError when it was too much."""
+    _work.left -= amount
+    if _work.left < 0:
+        raise FormulaError("the problem has too many terms to be read; make it smaller, or give it as an MPS file")
 
 
 def whole(value: Any) -> int:
@@ -67,6 +98,14 @@ def power(base: Any, exponent: Any) -> Any:
     return base**exponent
 
 
+def total_product(items: Iterable[Any]) -> Any:
+    """Return the product of numbers or terms, without whole numbers of endless length."""
+    total: Any = 1
+    for item in items:
+        total = checked(total * item)
+    return total
+
+
 def product(a: Any, b: Any, add: Callable[[Iterable[Any]], Any]) -> Any:
     """Return the product of vectors and matrices; terms with a factor of 0 are left out."""
     if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
@@ -74,6 +113,7 @@ def product(a: Any, b: Any, add: Callable[[Iterable[Any]], Any]) -> Any:
     if a.shape[-1] != b.shape[0]:
         raise FormulaError(f"`@` cannot multiply shapes {shape(a)} and {shape(b)}")
     if object not in (a.dtype, b.dtype):
+        spend(a.size * (b.size / b.shape[0]) / _FLOATS_AT_ONCE)
         return a @ b
     rows, columns = np.atleast_2d(a), b.reshape(b.shape[0], -1)
     entries = [
@@ -101,8 +141,10 @@ def shape(array: np.ndarray[Any, Any]) -> str:
 
 def checked(value: Any) -> Any:
     """Return a value, unless it is too large to go on with."""
-    if isinstance(value, np.ndarray) and value.size > _MAX_ENTRIES:
-        raise FormulaError(f"a vector or matrix has more than {_MAX_ENTRIES:,} entries")
+    if isinstance(value, np.ndarray):
+        spend(value.size / _FLOATS_AT_ONCE)
+        if value.size > _MAX_ENTRIES:
+            raise FormulaError(f"a vector or matrix has more than {_MAX_ENTRIES:,} entries")
     if isinstance(value, int) and abs(value) >= EXACT:
         return float(value)
     return float(value) if isinstance(value, np.floating) else value

@@ -10,7 +10,7 @@ from typing import Any
 from fairtrial.core.code import load_file
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.optim.algebra import Sum, add, functions
-from fairtrial.optim.arrays import FormulaError
+from fairtrial.optim.arrays import FormulaError, limited_work
 from fairtrial.optim.formula import Interpreter
 from fairtrial.optim.model import pyomo
 from fairtrial.optim.problem import UNBOUNDED, Constraint, Expression, Problem
@@ -127,7 +127,8 @@ def read_pyomo(path: Path, name: str = "") -> Problem:
         which = f"`{name}` that is a ConcreteModel, or a function that returns one" if name else "ConcreteModel"
         raise FairtrialError(f"{path} has no {which}; name a model or a function like {path.name}:model")
     try:
-        return _from_pyomo(model, path.stem, pe)
+        with limited_work():
+            return _from_pyomo(model, path.stem, pe)
     except FormulaError as error:
         raise FairtrialError(f"{path}: the model has something that problems cannot have: {error}") from None
 

@@ -25,6 +25,8 @@ from fairtrial.optim.arrays import (
     power,
     product,
     shape,
+    spend,
+    total_product,
     transposed,
     whole,
 )
@@ -142,6 +144,7 @@ class Interpreter:
 
     def _value(self, node: ast.expr, names: dict[str, Any]) -> Any:
         self._steps += 1
+        spend(1)
         if self._steps > _MAX_STEPS:
             raise FormulaError(f"the expression takes more than {_MAX_STEPS:,} operations; use vectors and matrices")
         self._depth += 1
@@ -237,7 +240,7 @@ class Interpreter:
         if name == "sum" and len(args) == 1:
             return checked(self._add(self._items(args[0], names)))
         if name == "prod" and len(args) == 1:
-            return checked(math.prod(self._items(args[0], names)))
+            return total_product(self._items(args[0], names))
         if name == "len" and len(args) == 1:
             return len(self._value(args[0], names))
         if name in self._functions and len(args) == 1:

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
@@ -38,9 +37,11 @@ class Tools:
         if not all(map(math.isfinite, x)):
             raise FairtrialError("x has numbers that are not finite")
         point = np.asarray(x, dtype=np.float64)
-        violations = chosen.violations(point)
+        objective, violations = chosen.value(point), chosen.violations(point)
+        if not math.isfinite(objective) or not math.isfinite(violations.largest):
+            raise FairtrialError("these numbers are too large to compute with, or the objective is not defined there")
         return {
-            "objective_value": chosen.value(point),
+            "objective_value": objective,
             "feasible": violations.largest <= chosen.tolerance,
             "violations": [{"constraint": i, "by": v} for i, v in enumerate(violations.constraints, 1) if v > 0],
             "bounds_violation": violations.bounds,
@@ -61,22 +62,17 @@ class Tools:
         return {"statement": statement(self._problem(problem))}
 
 
-# Solvers capture the output of the whole process: calls at the same time would deadlock.
-_SOLVER_LOCK = Lock()
-
-
 def as_safe_tool(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a tool so that calls run one at a time and errors are returned as a message for the agent."""
+    """Wrap a tool so that errors are returned as a message for the agent."""
 
     @wraps(tool)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with _SOLVER_LOCK:
-            try:
-                return tool(*args, **kwargs)
-            except FairtrialError as error:
-                return {"error": str(error)}
-            except (OverflowError, ValueError):
-                return {"error": "these numbers are too large to compute with"}
+        try:
+            return tool(*args, **kwargs)
+        except FairtrialError as error:
+            return {"error": str(error)}
+        except (OverflowError, ValueError):
+            return {"error": "these numbers are too large to compute with"}
 
     return call
 

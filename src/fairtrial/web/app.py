@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from fairtrial import charts
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.trust import looking_into, running_code
+from fairtrial.optim.solving import NotSolvedError
 from fairtrial.web.arena import Arena
 from fairtrial.web.board import Board
 from fairtrial.web.code import Code
@@ -32,6 +33,7 @@ from fairtrial.web.plan import Plan
 from fairtrial.web.runs import Runs
 from fairtrial.web.share import Share
 from fairtrial.web.site import PAGES, Site
+from fairtrial.web.solving import NoSolving, Solving, unsolved
 from fairtrial.web.suites import Suites
 from fairtrial.web.tasks import print_traceback
 from fairtrial.web.trials import Trials
@@ -39,7 +41,7 @@ from fairtrial.web.votes import Votes
 
 SECTIONS: tuple[Any, ...] = (
     Home, Suites, NewRun, Live, Runs, Trials, Compare, Plan, Board, Arena, Code, Votes, Labels, Judges, Optimisation,
-    Share,
+    Solving, Share,
 )  # fmt: skip
 
 
@@ -55,6 +57,10 @@ def make_app(site: Site) -> ASGIApp:
         """Answer a user error with one sentence that says what to do."""
         return _error_page(site, request, 400, "Request failed", str(error))
 
+    def not_solved(request: Request, error: Exception) -> Response:
+        assert isinstance(error, NotSolvedError)
+        return unsolved(site, request, error)
+
     def missing(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404
         messages = {404: "There is no such page.", 405: "This address does not accept this kind of request."}
@@ -65,9 +71,9 @@ def make_app(site: Site) -> ASGIApp:
         print_traceback(error)
         return _error_page(site, request, 500, "Internal error", "See the terminal where the server runs for details.")
 
-    handlers = {FairtrialError: refused, HTTPException: missing, Exception: broken}
+    handlers = {NotSolvedError: not_solved, FairtrialError: refused, HTTPException: missing, Exception: broken}
     app = Starlette(routes=[*routes, Route("/enter", enter_view(site)), *static], exception_handlers=handlers)
-    return Timed(Looking(BodyLimit(app), site.folder))
+    return Timed(Looking(NoSolving(BodyLimit(app)), site.folder))
 
 
 def enter_view(site: Site) -> Any:

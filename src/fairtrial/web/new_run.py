@@ -20,6 +20,7 @@ from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import BENCHMARK_LOCK, DEFAULT_PARAMS
 from fairtrial.core.trust import running_code
+from fairtrial.optim.solving import NotSolvedError
 from fairtrial.providers import models
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
@@ -57,6 +58,8 @@ class NewRun:
                 # The choices are known without reading every case; `_first_estimate` reads them all.
                 suite = self._load(file, files.read(self._site.folder, file), RunOptions(first=1))
                 values |= self._choices(suite)
+            except NotSolvedError:
+                raise  # a page of its own shows how they are solved
             except FairtrialError as error:
                 values["error"] = str(error)
         return self._site.page(

@@ -24,6 +24,7 @@ from fairtrial.config.style_files import style_file
 from fairtrial.config.style_suite import StyleSuite
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case
+from fairtrial.optim.solving import NotSolvedError
 from fairtrial.reports.style_reports import TITLES, render_styles
 from fairtrial.reports.style_reports.html import body
 from fairtrial.scorers.optimisation import problem_of
@@ -130,7 +131,8 @@ class Optimisation:
 
     def _new(self, request: Request) -> Response:
         """Show the form that chooses problems, styles and models."""
-        return self._new_page(request, {})
+        task = self._site.tasks.find(request.query_params.get("task", ""))  # its form could not be carried out
+        return self._new_page(request, task.entered if task else {}, task.error if task else "")
 
     def _new_page(self, request: Request, entered: dict[str, Any], problem: str = "") -> Response:
         from fairtrial.optim.styles import styles
@@ -150,13 +152,25 @@ class Optimisation:
         """Write the chosen suite into the folder and go to the page that estimates and starts it."""
         values = {name: [str(value) for value in form.getlist(name)] for name in form}
         try:
-            problems = [own.path for own in own_problems(self._site.folder)]
-            suite = _chosen_suite(values, problems, files.style_files(self._site.folder))
-            pipeline.load_text(suite.text(), file=f"{suite.name}.yaml", folder=self._site.folder, options=_ONE_CASE)
-            file = files.create(self._site.folder, f"{suite.name}.yaml", suite.text())
+            return go_to(self._created(values))
+        except NotSolvedError as error:
+            key = _as_json(values)
+            task = self._site.tasks.solve(error.problems, error.time_limit, lambda: self._created(values), key)
+            task.entered, task.back = values, f"/optimisation/new?{urlencode({'task': task.id})}"
+            return go_to(task.address)
         except FairtrialError as error:
             return self._new_page(request, values, str(error))
-        return go_to(f"/new?{urlencode({'file': file})}")
+
+    def _created(self, values: dict[str, list[str]]) -> str:
+        """Check and write the suite that a form describes; return the address of the page that starts it."""
+        problems = [own.path for own in own_problems(self._site.folder)]
+        suite = _chosen_suite(values, problems, files.style_files(self._site.folder))
+        # What is wrong with the rest is said before anything is solved: baselines of built-in problems are known.
+        known = msgspec.structs.replace(suite, problems=(), sizes=_SIZES[:1], difficulties=())
+        for checked in (known, suite) if suite.problems else (suite,):
+            pipeline.load_text(checked.text(), file=f"{suite.name}.yaml", folder=self._site.folder, options=_ONE_CASE)
+        file = files.create(self._site.folder, f"{suite.name}.yaml", suite.text())
+        return f"/new?{urlencode({'file': file})}"
 
     def _download(self, request: Request) -> Response:
         """Send the report of a run as a file."""

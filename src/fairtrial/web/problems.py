@@ -12,6 +12,7 @@ from typing import NamedTuple
 from fairtrial.analyse import Run
 from fairtrial.config.problem_files import find_problem, is_problem_file
 from fairtrial.core.errors import FairtrialError
+from fairtrial.optim.arrays import limited_work
 from fairtrial.optim.catalogue import by_name, known_baseline
 from fairtrial.optim.problem import Baseline, Problem
 from fairtrial.scorers.optimisation import problem_of
@@ -24,6 +25,7 @@ _MAX_DEPTH = 3
 _MAX_FILES = 200
 _MAX_LOOKED_AT = 2000
 _MAX_BYTES = 2**20
+_MAX_WORK = 1_000_000  # of reading a problem: somebody waits for the page
 
 
 class OwnProblem(NamedTuple):
@@ -68,7 +70,8 @@ def _read(file: str, path: str, changed: int, size: int) -> OwnProblem | None:
     if size > _MAX_BYTES or (file.endswith(_TEXTS) and not is_problem_file(Path(file))):
         return None
     try:
-        return OwnProblem(path, find_problem(file))
+        with limited_work(_MAX_WORK):
+            return OwnProblem(path, find_problem(file))
     except FairtrialError as error:
         return OwnProblem(path, None, str(error).replace(file, path))
 

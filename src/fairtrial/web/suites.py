@@ -26,6 +26,7 @@ from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.experiment import Arm, Case, read_expected, show_expected
 from fairtrial.core.templates import TemplateError
+from fairtrial.optim.solving import NotSolvedError
 from fairtrial.providers import models
 from fairtrial.tables import FORMATS
 from fairtrial.web import files
@@ -111,6 +112,8 @@ class Suites:
         folder = files.path_of(self._site.folder, file).parent
         try:
             suite = pipeline.load_text(text, file=Path(file).name, folder=folder)
+        except NotSolvedError as error:
+            return {"problems": [{"message": str(error), "file": "", "line": 0, "key": "warning"}], "facts": ""}
         except ProblemsError as error:
             return {"problems": [msgspec.to_builtins(problem) for problem in error.problems], "facts": ""}
         except FairtrialError as error:

@@ -11,12 +11,13 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from fairtrial import pipeline
 from fairtrial.config import Suite
+from fairtrial.config.problems import CACHE
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import ScorerSpec
 from fairtrial.core.ids import new_id
@@ -28,6 +29,9 @@ from fairtrial.core.trust import running_code
 from fairtrial.core.variables import Variables
 from fairtrial.engine.progress import Progress
 from fairtrial.engine.watching import Session
+from fairtrial.optim.catalogue import baselines
+from fairtrial.optim.certify import check_solved
+from fairtrial.optim.problem import Problem
 from fairtrial.store import Store
 from fairtrial.store.todo import Mode
 from fairtrial.workflows.calibrate import acalibrate
@@ -85,7 +89,9 @@ class Task:
         self.result: Any = None
         self.done, self.total = 0, 0  # for tasks without a `Progress`
         self.started_at = time.time()
-        self.entered: dict[str, str] = {}  # the form that started it, to be shown again if it fails
+        self.entered: dict[str, Any] = {}  # the form that started it, to be shown again if it fails
+        self.key = ""  # what it is for: whoever wants the same waits for this one
+        self.page, self.back = "/tasks", "/"  # where it is shown until there is a run, and where it was started
         self.stopping = False
         self.begun, self.ended = threading.Event(), threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -100,7 +106,7 @@ class Task:
     @property
     def address(self) -> str:
         """Where to watch it: its run, or its own page until there is one."""
-        return f"/tasks/{self.id}" if self.run_id is None else f"/runs/{self.run_id}{self.view}"
+        return f"{self.page}/{self.id}" if self.run_id is None else f"/runs/{self.run_id}{self.view}"
 
     def stop(self) -> None:
         """Stop cleanly: abandon open calls and keep every answer so far."""
@@ -228,6 +234,25 @@ class Tasks:
             ),
         )
 
+    def solve(self, problems: Sequence[Problem], time_limit: float, then: Callable[[], str], key: str) -> Task:
+        """Solve problems, and then do what has waited for it; its result is the address at which that goes on."""
+        same = next((task for task in self.open() if task.what == "solving" and task.key == key), None)
+        if same is not None and not same.stopping:
+            return same
+        task = Task("solving", _names(problems))
+        task.page, task.key, task.total = "/solving", key, len(problems)
+
+        def solved(done: int, _: int) -> None:
+            task.done = done
+
+        def work() -> str:
+            limits: dict[str, Any] = {"time_limit": time_limit, "stopped": lambda: task.stopping}
+            for baseline in baselines(problems, CACHE, watch=solved, **limits):
+                check_solved(baseline)
+            return then()
+
+        return self._start(task, lambda _: asyncio.to_thread(work))
+
     def _start(self, task: Task, work: Callable[[Task], Coroutine[Any, Any, Any]]) -> Task:
         ended = [name for name, old in self._tasks.items() if old.ended.is_set()]
         for name in ended[:-_MAX_ENDED]:
@@ -235,3 +260,7 @@ class Tasks:
         self._tasks[task.id] = task
         task.start(work)
         return task
+
+
+def _names(problems: Sequence[Problem]) -> str:
+    return problems[0].id if len(problems) == 1 else f"{len(problems)} problems"

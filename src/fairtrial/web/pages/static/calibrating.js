@@ -1,4 +1,4 @@
-// Poll a calibration until it has ended.
+// Poll a task that counts what it has done until it has ended.
 import { say } from "./app.js";
 
 const place = document.getElementById("task");
@@ -17,7 +17,7 @@ async function poll() {
   document.getElementById("elapsed").textContent = span(state.seconds ?? 0);
   Object.assign(document.getElementById("bar"), { max: state.total || 1, value: state.done });
   const quarter = Math.floor((4 * state.done) / (state.total || 1));
-  if (quarter > said) say(`${state.done} of ${state.total} verdicts`); // not every one: nobody wants to hear them all
+  if (quarter > said) say(`${state.done} of ${state.total} ${place.dataset.things}`); // not every one: nobody wants to hear them all
   said = Math.max(said, quarter);
   if (state.ended) window.location.reload();
   else setTimeout(poll, 300);
