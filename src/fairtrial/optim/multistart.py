@@ -153,5 +153,5 @@ def _improved(problem: Problem, x: Floats, deadline: float) -> Iterator[Floats]:
 def _moved(problem: Problem, x: Floats, i: int, step: float) -> Floats | None:
     """Return a point with another value of a variable, if that is feasible and better."""
     other = x.copy()
-    other[i] += step
+    other[i] = float(x[i]) + step
     return other if _is_feasible(problem, other) and _is_better(problem, other, x) else None

@@ -142,7 +142,7 @@ class _Worker:
     def __init__(self) -> None:
         path = json.dumps([str(Path(folder).absolute()) for folder in sys.path if folder])
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _BOOT, str(os.getpid()), path],
+            [sys.executable, "-P", "-c", _BOOT, str(os.getpid()), str(MEMORY_MB), path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -188,7 +188,7 @@ class _Worker:
                 if reply.kind == "failed":
                     raise FairtrialError(reply.message)
                 if reply.kind == "out of memory":
-                    raise _NoMemoryError
+                    raise _CutShortError(f"it needs more than {MEMORY_MB} MB of memory; make it smaller")
                 best = reply.baseline or best
                 if reply.kind == "done" and best is not None:
                     return best
@@ -212,27 +212,18 @@ class _Worker:
             except Empty:
                 continue
             if reply is None:
-                raise _CrashedError
+                why = f"the solver crashed, perhaps because it needs more than {MEMORY_MB} MB of memory"
+                raise _CutShortError(why)
             return reply
         raise _OutOfTimeError
 
 
 class _CutShortError(Exception):
-    """A worker could not finish a task; `reason` ends a sentence about its problem."""
-
-    reason = ""
+    """A worker could not finish a task; the message ends a sentence about its problem."""
 
 
 class _OutOfTimeError(_CutShortError):
     pass
-
-
-class _CrashedError(_CutShortError):
-    reason = f"the solver crashed, perhaps because it needs more than {MEMORY_MB} MB of memory"
-
-
-class _NoMemoryError(_CutShortError):
-    reason = f"it needs more than {MEMORY_MB} MB of memory; make it smaller"
 
 
 def hard_limit(time_limit: float) -> float:
@@ -241,8 +232,8 @@ def hard_limit(time_limit: float) -> float:
 
 
 def _best_so_far(task: Task, best: Baseline | None, error: _CutShortError) -> Baseline:
-    if best is None and error.reason:
-        raise FairtrialError(f"{task.problem.id} cannot be solved: {error.reason}") from None
+    if (best is None or best.x is None) and not isinstance(error, _OutOfTimeError):
+        raise FairtrialError(f"{task.problem.id} cannot be solved: {error}") from None
     limit = task.time_limit
     if best is not None:
         check_distance(task.problem, None if best.x is None else np.asarray(best.x))

@@ -17,7 +17,6 @@ from typing import IO, Literal
 import msgspec
 
 from fairtrial.optim.problem import Baseline, Problem
-from fairtrial.optim.solve import MEMORY_MB
 
 _PR_SET_PDEATHSIG = 1
 _SIGKILL = 9
@@ -43,11 +42,11 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 def main() -> None:
     """Do the tasks of the input until it ends."""
     _die_with(int(sys.argv[1]))
+    _limit_memory(float(sys.argv[2]))
     replies = _private_output()
     with suppress(OSError):
         os.nice(_NICE)
     tasks = _incoming()
-    _limit_memory()
     while True:
         _write(replies, _done(tasks.get(), replies))
 
@@ -108,12 +107,12 @@ def _write(replies: IO[bytes], reply: Reply) -> None:
         os._exit(0)
 
 
-def _limit_memory() -> None:
+def _limit_memory(megabytes: float) -> None:
     try:
         import resource
     except ImportError:  # Windows
         return
-    size = int(MEMORY_MB * 2**20)
+    size = int(megabytes * 2**20)
     for kind, limit in ((resource.RLIMIT_DATA, size), (resource.RLIMIT_CORE, 0)):
         with suppress(OSError, ValueError):  # a lower limit is set already
             resource.setrlimit(kind, (limit, limit))

@@ -132,7 +132,9 @@ class Optimisation:
     def _new(self, request: Request) -> Response:
         """Show the form that chooses problems, styles and models."""
         task = self._site.tasks.find(request.query_params.get("task", ""))  # its form could not be carried out
-        return self._new_page(request, task.entered if task else {}, task.error if task else "")
+        if task is None:
+            return self._new_page(request, {})
+        return self._new_page(request, task.entered, "solving was cancelled" if task.stopping else task.error)
 
     def _new_page(self, request: Request, entered: dict[str, Any], problem: str = "") -> Response:
         from fairtrial.optim.styles import styles
