@@ -31,7 +31,7 @@ psutil = Library("psutil")
 _PATIENCE = 120.0
 HOPELESS = """\
 variables: [{name: x, size: 60, lower: -9, upper: 9}]
-objective: sum(sin(3*x[i])*x[(7*i + 3) - 60*0] for i in range(8)) + sum(cos(x[i]*x[i+1])*x[i] for i in range(59))
+objective: sum(sin(3*x[i])*x[7*i + 3] for i in range(8)) + sum(cos(x[i]*x[i+1])*x[i] for i in range(59))
 constraints: ['sum(x[i]**2 for i in range(60)) == 77']
 """
 # SCIP prints so much about it that it used to fill a pipe which nobody emptied.
@@ -95,6 +95,11 @@ class TestHopeless:
     def test_no_whole_number_between_the_bounds_is_infeasible(self):
         empty = problem("variables: [{name: x, integer: true, lower: 0.2, upper: 0.8}, {name: y}]\nobjective: x + y")
         assert baselines([empty], time_limit=5)[0].status == "infeasible"
+
+    def test_a_part_without_a_point_makes_the_whole_infeasible(self):
+        """Also beside another part that improves without end."""
+        both = "variables: [{name: x}, {name: y, lower: 0, upper: 1}]\nobjective: x + y\nconstraints: [y >= 2]"
+        assert baselines([problem(both)], time_limit=5)[0].status == "infeasible"
 
     def test_a_search_climbs_quickly_and_looks_at_the_clock(self):
         endless = problem("variables: [{name: y, lower: 0, integer: true}]\nobjective: -y")

@@ -55,6 +55,7 @@ def test_the_page_answers_while_ten_hopeless_problems_are_solved(client, site, t
     own = until(workers)
     for path in (*PAGES, *waits):
         assert client.get(path).status_code == 200, path
+    assert "p3 (solving)" in client.get("/").text
     page = client.get(waits[3]).text
     assert "Solving p3" in page and "Cancel" in page and ">0</b> of" in page and len(site.tasks.open()) == 10
     state = client.get(f"/tasks/{waits[3].rpartition('/')[2]}/state").json()
@@ -78,11 +79,15 @@ def test_what_is_solved_goes_on_by_itself(client, site, tmp_path):
     assert there.status_code == 303 and there.headers["location"] == "/new?file=mine.yaml"
     assert "mock:echo" in client.get("/new?file=mine.yaml").text
     (tmp_path / "p0.yaml").write_text(WYNDOR.replace("18", "17"))  # another problem: its page solves it first
-    wanted = client.get("/new?file=mine.yaml", follow_redirects=False)
-    assert wanted.status_code == 303 and wanted.headers["location"].startswith("/solving/")
     checked = client.post("/suites/check", json={"text": (tmp_path / "mine.yaml").read_text(), "file": "mine.yaml"})
     (problem,) = checked.json()["problems"]
     assert problem["key"] == "warning" and "not solved yet: p0" in problem["message"]
+    assert checked.json()["facts"] == "1 problem to solve"
+    shown = client.post("/suites/preview", json={"text": (tmp_path / "mine.yaml").read_text(), "file": "mine.yaml"})
+    assert "not solved yet: p0" in shown.json()["html"]
+    assert not site.tasks.open()  # looking at it solves nothing
+    wanted = client.get("/new?file=mine.yaml", follow_redirects=False)
+    assert wanted.status_code == 303 and wanted.headers["location"].startswith("/solving/")
     until(lambda: not site.tasks.open())
     assert client.get(wanted.headers["location"], follow_redirects=False).headers["location"] == "/new?file=mine.yaml"
 

@@ -25,6 +25,7 @@ _KEPT = 0.3  # of the time limit, for the search and for chance
 _MAX_KEPT = 10.0  # seconds
 _LEAST = 0.3  # seconds for a part of the work when the time is up
 _FAR = 1e9  # nobody means a point out here
+_NOT_TRIED = Solution("unknown", None, None, "", "")
 
 
 def baseline(
@@ -41,12 +42,12 @@ def baseline(
     if not is_linear(problem):
         import_scipy()
     parts = _solve_parts(problem, work, kept)
+    if any(part.status == "infeasible" for part in parts):
+        return work.infeasible()
     if any(part.status == "unbounded" for part in parts):
         raise FairtrialError(
             f"{problem.id} has no optimum: its objective improves without end; bound its variables, or add constraints"
         )
-    if any(part.status == "infeasible" for part in parts):
-        return work.infeasible()
     work.bound = _bound(problem, parts, known)
     start = _join(problem, [part.x for part in parts])
     work.offer(start)
@@ -123,8 +124,8 @@ class _Work:
             bound=self.bound,
             gap=None,
             certified=False,
-            solver=", ".join(dict.fromkeys(self.solvers)),
-            version=", ".join(dict.fromkeys(self.versions)),
+            solver=", ".join(filter(None, dict.fromkeys(self.solvers))),
+            version=", ".join(filter(None, dict.fromkeys(self.versions))),
             seconds=self._since_start() if self._seconds is None else self._seconds,
             random_objective=self.chance,
             digest=self._digest,
@@ -144,12 +145,13 @@ def _solve_parts(problem: Problem, work: _Work, kept: float) -> list[Solution]:
             if len(points) == len(all_parts):
                 work.offer(_join(problem, list(points.values())))
 
-        solution = solve(part, max(_LEAST, work.left - kept), found)
+        left = work.left - kept
+        solution = solve(part, left, found) if left > 0 or not number else _NOT_TRIED
         parts.append(solution)
         points[number] = solution.x
         work.solvers += [solution.solver]
         work.versions += [solution.version]
-        if solution.status in ("unbounded", "infeasible"):
+        if solution.status == "infeasible":
             break
     return parts
 

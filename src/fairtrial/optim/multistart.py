@@ -34,12 +34,8 @@ def search(
         found: Called with each point that is better than those before.
     """
     deadline = time.monotonic() + time_limit
-    rng = np.random.default_rng(_SEED)
-    start = None if known is None else np.asarray(known, dtype=np.float64)
-    best = start
-    low, high = finite_box(problem, deadline)
-    for number in range(_STARTS):
-        point = start if number == 0 and start is not None else rng.uniform(low, high)
+    best = None if known is None else np.asarray(known, dtype=np.float64)
+    for point in _starts(problem, best, deadline):
         try:
             for better in _climb(problem, _rounded(problem, point), deadline):
                 if best is None or not _is_feasible(problem, best) or _is_better(problem, better, best):
@@ -49,6 +45,16 @@ def search(
         except _OutOfTimeError:
             break
     return best
+
+
+def _starts(problem: Problem, known: Floats | None, deadline: float) -> Iterator[Floats]:
+    """Yield the points to start from: what is known, then points of the box at random."""
+    if known is not None:
+        yield known
+    rng = np.random.default_rng(_SEED)
+    low, high = finite_box(problem, deadline)
+    for _ in range(_STARTS if known is None else _STARTS - 1):
+        yield rng.uniform(low, high)
 
 
 def _climb(problem: Problem, start: Floats, deadline: float) -> Iterator[Floats]:

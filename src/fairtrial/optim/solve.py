@@ -75,10 +75,11 @@ def _highs(problem: Problem, time_limit: float) -> Solution:
         "dual_feasibility_tolerance": 1e-9,
         "qp_regularization_value": 1e-10,  # its default shifts the solution by more than we certify
     }
+    started = time.monotonic()
     solution = _run("highs", problem, time_limit, {**tight, "mip_rel_gap": 1e-9, "mip_feasibility_tolerance": 1e-9})
     if solution.x is None or problem.objective.is_linear:
         return solution
-    return solution._replace(bound=_convex_bound(problem, np.asarray(solution.x), time_limit))
+    return solution._replace(bound=_convex_bound(problem, np.asarray(solution.x), _rest(started, time_limit)))
 
 
 def _convex_bound(problem: Problem, x: Floats, time_limit: float) -> float | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from markupsafe import escape
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
@@ -113,7 +114,8 @@ class Suites:
         try:
             suite = pipeline.load_text(text, file=Path(file).name, folder=folder)
         except NotSolvedError as error:
-            return {"problems": [{"message": str(error), "file": "", "line": 0, "key": "warning"}], "facts": ""}
+            warning = {"message": str(error), "file": "", "line": 0, "key": "warning"}
+            return {"problems": [warning], "facts": f"{_count(len(error.problems), 'problem')} to solve"}
         except ProblemsError as error:
             return {"problems": [msgspec.to_builtins(problem) for problem in error.problems], "facts": ""}
         except FairtrialError as error:
@@ -147,6 +149,8 @@ class Suites:
         folder = files.path_of(self._site.folder, file).parent
         try:
             suite = pipeline.load_text(str(data["text"]), file=Path(file).name, folder=folder)
+        except NotSolvedError as error:
+            return {"html": f'<p class="mute">{escape(str(error))}</p>', "case": 0}
         except FairtrialError:
             return {"html": ""}  # the problems are shown elsewhere
         number = max(0, min(suite.case_count - 1, int(data.get("case") or 0)))
