@@ -24,6 +24,7 @@ class Claim:
     counts: tuple[int, ...] = ()
     metric: str = ""
     lower: bool = False
+    how: str = ""
 
 
 def _claim(kind: str, found: re.Match[str]) -> Claim:
@@ -39,6 +40,7 @@ def _claim(kind: str, found: re.Match[str]) -> Claim:
         tuple(int(groups[name].replace(",", "")) for name in ("n1", "n2", "n3") if name in groups),
         on.removeprefix(" on ").partition(" ")[0],
         "lower is better" in on,
+        groups.get("how", ""),
     )
 
 
@@ -66,6 +68,8 @@ PATTERNS = [
     ("no leader", rf"[Tt]oo close to call{ON}: no clear leader among the (?P<n1>\d+) arms"),
     ("all equivalent", rf"[Aa]ll (?P<n1>\d+) arms are equivalent{ON} within {NUMBER}(?: points?)?"),
     ("level", rf"(?P<one>{NAME}) and (?P<other>{NAME}) are too close to call{ON}: they are level(?:{CI})?"),
+    ("here", rf"On this case, (?P<one>{NAME}) is (?P<how>better|ahead) by (?P<amount>{NUMBER})(?: points?)?(?:{CI})?"),
+    ("here level", rf"On this case, they are level(?:{CI})?"),
     ("one case", rf"(?P<one>{NAME}) and (?P<other>{NAME}) are too close to call{ON}: there is only one case"),
     (
         "close",

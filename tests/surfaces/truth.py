@@ -75,6 +75,8 @@ class Truth:
                 "depends on failures": {"depends"},
             }
             assert kinds & wanted[verdict], f"{verdict}, said: {kinds}"
+            over_answers = any(pair["on_this_case"] for pair in self.pairs.values())
+            assert over_answers == bool(kinds & {"here", "here level"}), "what holds on the only case"
         elif len(self.means) > 2 and self.order[0] in self.leading:
             alone, everybody = len(self.leading) == 1, len(self.leading) == len(self.means)
             wanted = {"no leader", "all equivalent"} if everybody else {"leads", "highest"} if alone else set()
@@ -140,6 +142,27 @@ class Truth:
 
     def _one_case(self, claim: Claim) -> None:
         assert self.verdict(claim.one, claim.other) == "cannot tell" and self.cases == 1
+
+    def _on_this_case(self, one: str) -> tuple[str, float, tuple[float, float] | None]:
+        """The verdict on an arm on the only case, over its answers; its lead, and the interval of that."""
+        (pair,) = (pair for pair in self.pairs.values() if one in (pair["a"], pair["b"]) and pair["on_this_case"])
+        found, turned = pair["on_this_case"], pair["b"] == one
+        verdict = {"better": "worse", "worse": "better"}.get(found["verdict"], found["verdict"])
+        sign = (-1 if turned else 1) * (-1 if self.lower else 1)
+        low, high = sorted(sign * end for end in found["test"]["ci95"] or (0.0, 0.0))
+        bounds = (low, high) if found["test"]["ci95"] else None
+        return verdict if turned else found["verdict"], sign * found["test"]["difference"], bounds
+
+    def _here(self, claim: Claim) -> None:
+        verdict, lead, bounds = self._on_this_case(claim.one)
+        assert lead > 0 and claim.how == ("better" if verdict == "better" else "ahead")
+        assert shows(claim.amount, lead), f"{claim.amount} for {lead}"
+        assert (claim.bounds is None) == (bounds is None)
+        if claim.bounds is not None and bounds is not None:
+            assert all(shows(text, end) for text, end in zip(claim.bounds, bounds, strict=True)), (claim, bounds)
+
+    def _here_level(self, claim: Claim) -> None:
+        assert abs(self._on_this_case(self.order[0])[1]) < 1e-9
 
     def _equivalent(self, claim: Claim) -> None:
         assert self.verdict(claim.one, claim.other) == "equivalent"

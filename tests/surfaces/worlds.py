@@ -23,7 +23,7 @@ METRICS: dict[str, tuple[float | None, float | None]] = {
     "depth": (None, None),
 }
 LOWER = {name for name, (worst, best) in METRICS.items() if best is not None and (worst is None or best < worst)}
-STATES = ("apart", "level", "spread", "failures", "dead", "early", "budget", "one")
+STATES = ("apart", "level", "spread", "failures", "dead", "early", "budget", "one", "repeats")
 ARMS = (2, 3, 6, 20)
 
 
@@ -40,7 +40,7 @@ def _skills(state: str, arms: int, rng: np.random.Generator) -> np.ndarray:
 async def world(run_suite: Any, store: Store, state: str, arms: int) -> Run:
     """Make a real run, and give its answers the scores and measurements of this world."""
     rng = np.random.default_rng(STATES.index(state) * 100 + arms)
-    skills, count = _skills(state, arms, rng), 1 if state == "one" else 40 if state == "early" else 24
+    skills, count = _skills(state, arms, rng), {"one": 1, "repeats": 1, "early": 40}.get(state, 24)
     right = rng.random((arms, count)) < skills[:, None]
     names = [f"arm-{n:02}" for n in range(arms)]
     targets = []
@@ -53,6 +53,7 @@ async def world(run_suite: Any, store: Store, state: str, arms: int) -> Run:
         targets=targets,
         cases=[{"id": f"c{n:02}", "input": f"case {n}", "expected": "42"} for n in range(count)],
         retry={"attempts": 1},
+        repeats=5 if state == "repeats" else 1,
     )
     _measure(store, run.id, rng, skills)
     if state == "failures":

@@ -13,6 +13,7 @@ from fairtrial.core.experiment import Arm
 from fairtrial.core.score import Scale
 from fairtrial.core.settings import StopSpec
 from fairtrial.stats import Aggregate
+from fairtrial.store.outcomes import repeat_rows
 
 SCORE = ""  # the name of the score among the metrics
 TAKEN = ("latency_ms", "cost_usd")  # time and money: compared only on request
@@ -198,6 +199,19 @@ class ArmScores:
     def value_of(self, metric: str, values: Mapping[str, float]) -> float | None:
         """Return a metric of one trial from its stored metrics; None if it has none."""
         return self._sums[metric].of(values) if metric in self._sums else values.get(metric)
+
+    def answers(self, metric: str, row: int) -> dict[tuple[int, int], float]:
+        """Return the value of every answer to one case by run and repeat; none for what belongs to every trial."""
+        found: dict[tuple[int, int], float] = {}
+        for number, (run, rows, position) in enumerate(self.origins):
+            for case, _, repeat, score, stored in repeat_rows(run.store, run.id, run.record.scoring, [position]):
+                if rows[case] != row:
+                    continue
+                values = {name: item[0] for name, item in stored.items() if item[0] is not None}
+                value = score if metric == SCORE else self.value_of(metric, values)
+                if value is not None:
+                    found[number, repeat] = value
+        return found
 
     def by_wording(self, metric: str) -> Floats | None:
         """Return the mean of every case in each wording of the condition; None if it has one wording, or no such value.

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from fairtrial.core.text import counted
-from fairtrial.stats import Aggregate, Equivalence, Interaction, Paired, RunMeansTest
+from fairtrial.stats import Aggregate, AnswersTest, Equivalence, Interaction, Paired, RunMeansTest
 from fairtrial.stats.units import Interval, Measured
 
 ANYTIME = "anytime-valid bets"  # the method whose intervals are valid whenever a run stopped
@@ -40,6 +40,23 @@ class Robustness(msgspec.Struct, frozen=True, kw_only=True):
     ci95: Interval | None = None
 
 
+class PairedT(msgspec.Struct, frozen=True, kw_only=True):
+    """Student's paired t over the cases, as textbooks have it: no scale, clusters, wordings or other pairs in it."""
+
+    t_statistic: float
+    freedom: int
+    p_value: float
+    ci95: Interval
+
+
+class OnThisCase(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds on the only case of a pair, where the answers are the sample. Adjusted for all pairs (Bonferroni)."""
+
+    verdict: Verdict
+    p_adjusted: float
+    test: AnswersTest
+
+
 class Bound(msgspec.Struct, frozen=True, kw_only=True):
     """The difference with every failed trial counted against one of the two arms, at the pair's level."""
 
@@ -70,6 +87,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     ci95: Interval | None
     p_value: float | None
     count: int
+    paired_t: PairedT | None = None
 
 
 class Differs(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,6 +137,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     labels: int = 0  # labelled cases that correct the judges' difference
     as_judged: Paired | None = None  # the difference without that correction
     robustness: list[Robustness] = []
+    paired_t: PairedT | None = None  # beside the verdict, whichever way that was reached
+    on_this_case: OnThisCase | None = None  # where there is one case, with several answers of both
     groups: list[Group] = []
     differs: list[Differs] = []
     run_means: RunMeansTest | None = None
@@ -154,6 +174,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
             as_judged=judged
             and msgspec.structs.replace(judged, difference=_negative(judged.difference), ci95=_mirrored(judged.ci95)),
             robustness=[msgspec.structs.replace(line, ci95=_mirrored(line.ci95)) for line in self.robustness],
+            on_this_case=self.on_this_case and _other_way_round(self.on_this_case),
             groups=[_turned(group) for group in self.groups],
             run_means=runs
             and msgspec.structs.replace(
@@ -177,7 +198,29 @@ def _turned(part: Part) -> Part:
         verdict=opposite(part.verdict),
         difference=_negative(part.difference),
         ci95=_mirrored(part.ci95),
+        **({} if isinstance(part, Bound) else {"paired_t": part.paired_t and _turned_t(part.paired_t)}),
     )
+
+
+def _turned_t(test: PairedT) -> PairedT:
+    low, high = test.ci95
+    return msgspec.structs.replace(test, t_statistic=0.0 - test.t_statistic, ci95=(0.0 - high, 0.0 - low))
+
+
+def _other_way_round(found: OnThisCase) -> OnThisCase:
+    test = found.test
+    turned = msgspec.structs.replace(
+        test,
+        mean_a=test.mean_b,
+        mean_b=test.mean_a,
+        std_dev_a=test.std_dev_b,
+        std_dev_b=test.std_dev_a,
+        count_a=test.count_b,
+        count_b=test.count_a,
+        difference=0.0 - test.difference,
+        ci95=_mirrored(test.ci95),
+    )
+    return msgspec.structs.replace(found, verdict=opposite(found.verdict), test=turned)
 
 
 def _negative(value: float | None) -> float | None:

@@ -40,7 +40,9 @@ def _about_cases(scores: ScoreTable, counts: Sequence[tuple[int, int]]) -> Itera
     if not scores.same_cases:
         shown = f"{min(cases)}" if min(cases) == max(cases) else f"{min(cases)} to {max(cases)}"
         yield f"The runs have different cases: they are compared on the {shown} that they have in common."
-    if min(cases) < _FEW_CASES:
+    if min(cases) == 1:
+        yield "One case: what it shows need not be so on others."
+    elif min(cases) < _FEW_CASES:
         yield f"Few cases ({min(cases)}): only large differences can be detected."
     clusters = [units for count, units in counts if 0 < units < count]
     if clusters and min(clusters) < _FEW_CLUSTERS:

@@ -37,6 +37,7 @@ class Distance(msgspec.Struct, frozen=True, kw_only=True):
     difference: Measured | None
     ci95: Interval | None
     count: int  # cases that both have
+    here: Distance | None = None  # on the only case, where the answers are the sample
 
     @property
     def separates(self) -> bool:
@@ -263,10 +264,24 @@ def _distances(pairs: Sequence[Comparison]) -> dict[str, dict[str, Distance]]:
     """Return the distance of every arm to every other one."""
     distances: dict[str, dict[str, Distance]] = {}
     for pair in pairs:
-        there = Distance(verdict=pair.verdict, difference=pair.difference, ci95=pair.ci95, count=pair.count)
+        there = Distance(
+            verdict=pair.verdict,
+            difference=pair.difference,
+            ci95=pair.ci95,
+            count=pair.count,
+            here=_on_this_case(pair),
+        )
         distances.setdefault(pair.a, {})[pair.b] = there
         distances.setdefault(pair.b, {})[pair.a] = _turned(there)
     return distances
+
+
+def _on_this_case(pair: Comparison) -> Distance | None:
+    """Return what holds on the only case; None if there are more, or too few answers to it."""
+    found = pair.on_this_case
+    if found is None:
+        return None
+    return Distance(verdict=found.verdict, difference=found.test.difference, ci95=found.test.ci95, count=1)
 
 
 def _turned(distance: Distance) -> Distance:
@@ -276,6 +291,7 @@ def _turned(distance: Distance) -> Distance:
         difference=None if distance.difference is None else -distance.difference,
         ci95=None if distance.ci95 is None else (-distance.ci95[1], -distance.ci95[0]),
         count=distance.count,
+        here=distance.here and _turned(distance.here),
     )
 
 

@@ -18,6 +18,8 @@ from fairtrial.analyse.comparison import (
     Differs,
     Failures,
     Group,
+    OnThisCase,
+    PairedT,
     Robustness,
     Verdict,
     read_verdict,
@@ -32,6 +34,7 @@ from fairtrial.stats import (
     CrossedMean,
     Equivalence,
     RunMeansTest,
+    answers_test,
     bootstrap_ci,
     holm,
     interaction,
@@ -41,6 +44,7 @@ from fairtrial.stats import (
     superiority,
     wilcoxon,
 )
+from fairtrial.stats.distributions import negligible, t_quantile, t_two_sided
 from fairtrial.stats.mean import ALPHA, Estimate, Mean, StudentMean
 from fairtrial.stats.planning import detectable, is_rough, smallest_detectable
 
@@ -110,6 +114,8 @@ class PairComparer:
             robustness=_robustness(common, fixed_wordings=evidence.wordings > 0)
             if whole and len(common.keys) > 1 and not evidence.anytime
             else [],
+            paired_t=None if evidence.anytime else _paired_t(common.d),
+            on_this_case=self._on_this_case(family) if plain.count == 1 and not evidence.anytime else None,
             groups=list(self._groups(family)) if whole else [],
             differs=list(self._differs(family)) if whole else [],
             run_means=self._run_means() if whole and metric == SCORE else None,
@@ -165,6 +171,7 @@ class PairComparer:
                     ci95=interval,
                     p_value=p,
                     count=int(np.sum(chosen)),
+                    paired_t=_paired_t(evidence.common.d[chosen]),
                 )
 
     def _groups_whenever_stopped(self, by: str, values: Mapping[str, NDArray[np.bool_]], parts: int) -> Iterable[Group]:
@@ -205,6 +212,17 @@ class PairComparer:
             if overall is not None:
                 yield Differs(by=by, value="", p_value=min(1.0, overall.p_value * parts), test=overall)
 
+    def _on_this_case(self, family: int) -> OnThisCase | None:
+        """Compare the answers to the only common case, which are a sample of what the arms say to it."""
+        evidence = self.evidence
+        row = int(evidence.common.keys[0])
+        a, b = (one.answers(evidence.metric, row) for one in (evidence.a, evidence.b))
+        test = answers_test(a, b, alpha=ALPHA / family)
+        if test is None:
+            return None
+        verdict = read_verdict(test.ci95, evidence.sign, self._margin)
+        return OnThisCase(verdict=verdict, p_adjusted=min(1.0, family * test.p_value), test=test)
+
     def _run_means(self) -> RunMeansTest | None:
         """Return the classical test on run means, if both arms have several complete runs of the very same cases."""
         a, b = self.evidence.a, self.evidence.b
@@ -212,6 +230,17 @@ class PairComparer:
             return None
         means = [run_means(one.source.runs).get(one.arm.name, []) for one in (a, b)]
         return run_means_test([value for _, value in means[0]], [value for _, value in means[1]])
+
+
+def _paired_t(d: Floats) -> PairedT | None:
+    """Return the textbook test of the differences; None with fewer than two, or if all are the same."""
+    spread = float(np.std(d, ddof=1)) if len(d) > 1 else 0.0
+    if negligible(spread, float(np.abs(d).max(initial=0.0))):
+        return None
+    error, mean, freedom = spread / math.sqrt(len(d)), float(d.mean()), len(d) - 1
+    half = t_quantile(1 - ALPHA / 2, freedom) * error
+    t = mean / error
+    return PairedT(t_statistic=t, freedom=freedom, p_value=t_two_sided(t, freedom), ci95=(mean - half, mean + half))
 
 
 def _effect(evidence: Evidence, spread: float | None) -> float | None:

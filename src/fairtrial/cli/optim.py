@@ -23,6 +23,12 @@ weights_option = option(
     help="Weights of instruction following and of closeness to the optimum in the composites.",
 )
 
+credit_option = option(
+    "--partial-credit",
+    is_flag=True,
+    help="Also give credit by the constraint_violations that answers report, beside the recomputed quality.",
+)
+
 
 @click.group()
 def command() -> None:
@@ -88,6 +94,7 @@ def _one_by_one(args: list[str]) -> list[str]:
     show_default=True,
     help="What is asked for: the numbers themselves, or a program that a sandbox runs.",
 )
+@credit_option
 @option("--max-tokens", type=click.IntRange(min=1), default=8192, show_default=True, help="Longest answer, in tokens.")
 @run_options
 def run(
@@ -101,6 +108,7 @@ def run(
     count: int | None,
     seed: int | None,
     answer: str,
+    partial_credit: bool,
     max_tokens: int,
     **options: Any,
 ) -> int:
@@ -120,6 +128,7 @@ def run(
         count=count,
         seed=seed,
         answer="code" if answer == "code" else "",
+        partial_credit=partial_credit,
         max_tokens=max_tokens,
     )
     code = run_loaded(lambda chosen, _: parse_suite(suite.text(), file="optimisation", options=chosen), None, **options)
@@ -153,9 +162,17 @@ def export(run: str, folder: str, store: str | None) -> None:
     show_default=True,
     help="Time limit for solving one problem of the folder, in seconds.",
 )
+@credit_option
 @store_option
 @json_option
-def evaluate(folder: str, weights: tuple[float, float], time_limit: float, store: str | None, as_json: bool) -> None:
+def evaluate(
+    folder: str,
+    weights: tuple[float, float],
+    time_limit: float,
+    partial_credit: bool,
+    store: str | None,
+    as_json: bool,
+) -> None:
     """Evaluate a FOLDER of answers made by any tool and store it as a run.
 
     FOLDER has instances (INSTANCE/problem.yaml, baseline.json, polite_1.json, strict_1.json, …), or is one. With a
@@ -170,7 +187,7 @@ def evaluate(folder: str, weights: tuple[float, float], time_limit: float, store
     from fairtrial.core.text import printable
     from fairtrial.workflows.folders import describe_folder, read_folder
 
-    suite = read_folder(Path(folder), time_limit=time_limit)
+    suite = read_folder(Path(folder), time_limit=time_limit, partial_credit=partial_credit)
     for line in describe_folder(Path(folder), suite):
         click.echo(printable(line), err=True)
     stored_run = run_coroutine(pipeline.arun(suite, store=open_store(store, create=True)))

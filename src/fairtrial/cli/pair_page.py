@@ -75,7 +75,7 @@ def _method_lines(pair: Comparison, board: Leaderboard | None) -> list[str]:
     how = [line for line in [agreement_line(pair)] if line]
     rest = [line for line in brief_lines(pair) if line not in how]
     if pair.count < 2:
-        return []  # the headline says so
+        return [f"{line[:1].upper()}{line[1:]}." for line in rest]  # the headline says that there is one case
     first = "; ".join([f"{counted(pair.count, 'case')}, {method_words(pair)}", *how])
     lines = [f"{first}."]
     if pair.verdict == "cannot tell" and pair.detectable is None and pair.difference is not None:

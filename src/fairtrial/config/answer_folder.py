@@ -1,4 +1,7 @@
-"""Folders of answers: INSTANCE/{problem.yaml, baseline.json, STYLE_1.json, …}, or one instance flat."""
+"""Folders of answers: INSTANCE/{problem.yaml, baseline.json, STYLE_1.json, …}, or one instance flat.
+
+The baseline may be called `baseline_solution.json` too.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from fairtrial.optim.catalogue import by_name
 from fairtrial.optim.problem import Baseline, Floats, Problem
 
 BASELINE = "baseline.json"
+_BASELINES = (BASELINE, "baseline_solution.json")
 _NUMBERED = re.compile(r"(.+)_[^_]+\.(json|txt|md)")  # polite_1.json, very_strict_2.txt
 _SINGLE = re.compile(r"([^_]+)\.json")  # polite.json
 
@@ -27,12 +31,13 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     problem: Problem | None
     known_by: str  # the problem file, "built in", or baseline.json alone
     reference: Baseline | None
+    reference_file: str  # its name; empty if there is none
     styles: tuple[str, ...]
 
 
 def is_flat(folder: Path) -> bool:
     """Return whether a folder is one instance, rather than a folder of them."""
-    return bool(_answers(folder)) or (folder / BASELINE).is_file()
+    return bool(_answers(folder)) or _reference_file(folder) is not None
 
 
 def read_instances(folder: Path) -> list[Instance]:
@@ -61,8 +66,8 @@ def read_instances(folder: Path) -> list[Instance]:
 def _instance(folder: Path) -> Instance:
     file = problem_in(folder)
     problem, known_by = (find_problem(str(file)), file.name) if file else (_built_in(folder.name), "built in")
-    path = folder / BASELINE
-    reference = _reference(path, None if problem is None else problem.n) if path.is_file() else None
+    path = _reference_file(folder)
+    reference = None if path is None else _reference(path, None if problem is None else problem.n)
     if problem is None and reference is None:
         raise FairtrialError(
             f"{folder} has neither a problem file nor {BASELINE}, and there is no problem `{folder.name}`: add one"
@@ -71,10 +76,19 @@ def _instance(folder: Path) -> Instance:
         name=folder.name,
         folder=folder,
         problem=None if problem is None else msgspec.structs.replace(problem, id=folder.name),
-        known_by=known_by if problem is not None else BASELINE,
+        known_by=known_by if problem is not None else path.name if path else "",
         reference=reference,
+        reference_file=path.name if path else "",
         styles=tuple(_answers(folder, file)),
     )
+
+
+def _reference_file(folder: Path) -> Path | None:
+    """Return the file with the baseline of an instance, by either of its names; None if there is none."""
+    found = [folder / name for name in _BASELINES if (folder / name).is_file()]
+    if len(found) > 1:
+        raise FairtrialError(f"{folder} has two baselines: {' and '.join(path.name for path in found)}; keep one")
+    return found[0] if found else None
 
 
 def _built_in(name: str) -> Problem | None:
@@ -105,26 +119,27 @@ def _reference(path: Path, n: int | None) -> Baseline:
 
 
 def disagreement(instance: Instance, solved: Baseline) -> str:
-    """Return how the folder's baseline.json differs from the solution of its problem; empty if it does not."""
+    """Return how the folder's baseline differs from the solution of its problem; empty if it does not."""
     given, problem = instance.reference, instance.problem
     if given is None or problem is None:
         return ""
     if (given.status == "infeasible") != (solved.status == "infeasible"):
-        return f"{BASELINE} says {given.status}, and the problem is {solved.status}"
+        return f"{instance.reference_file} says {given.status}, and the problem is {solved.status}"
     if given.x is None or given.objective is None or solved.objective is None:
         return ""
-    return _fault(problem, given.objective, np.asarray(given.x, dtype=np.float64), solved.objective)
+    x = np.asarray(given.x, dtype=np.float64)
+    return _fault(problem, given.objective, x, solved.objective, instance.reference_file)
 
 
-def _fault(problem: Problem, stated: float, x: Floats, best: float) -> str:
-    """Return what is wrong with a point that is said to be the best."""
+def _fault(problem: Problem, stated: float, x: Floats, best: float, file: str) -> str:
+    """Return what is wrong with a point that a file says to be the best."""
     violation, value = problem.violations(x).largest, problem.value(x)
     slack = 1e-5 * max(1.0, abs(best))
     if violation > max(problem.tolerance, 1e-6):
-        return f"the x of {BASELINE} violates a constraint by {violation:.3g}"
+        return f"the x of {file} violates a constraint by {violation:.3g}"
     if abs(value - stated) > slack:
-        return f"the x of {BASELINE} has the objective {value:.8g}, not {stated:.8g}"
+        return f"the x of {file} has the objective {value:.8g}, not {stated:.8g}"
     if abs(value - best) > slack:
         word = "better" if problem.better(value, best) else "worse"
-        return f"{BASELINE} has the objective {value:.8g}, which is {word} than {best:.8g}"
+        return f"{file} has the objective {value:.8g}, which is {word} than {best:.8g}"
     return ""

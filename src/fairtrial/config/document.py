@@ -386,6 +386,9 @@ class SuiteEntry(Document, frozen=True, kw_only=True):
     ] = "bubblewrap"
     seconds: Annotated[float, Meta(gt=0, description="Processor time of each program.")] = 60.0
     memory_mb: Annotated[float, Meta(gt=0, description="Memory of each program.")] = 2048.0
+    partial_credit: Annotated[
+        bool, Meta(description="Also give credit by the `constraint_violations` that answers report.")
+    ] = False
     styles: Annotated[
         list[str] | None,
         Meta(

@@ -24,6 +24,15 @@ CACHE = Path(".fairtrial/baselines")
 
 def problem_cases(entry: SuiteEntry, first: int, folder: Path) -> list[Case]:
     """Return the selected instances; baselines that are neither included nor cached are solved now."""
+    cases = _problem_cases(entry, first, folder)
+    return [_with_partial_credit(case) for case in cases] if entry.partial_credit else cases
+
+
+def _with_partial_credit(case: Case) -> Case:
+    return msgspec.structs.replace(case, scorer={**(case.scorer or {}), "partial_credit": True})
+
+
+def _problem_cases(entry: SuiteEntry, first: int, folder: Path) -> list[Case]:
     if entry.answers is not None:
         return answer_cases(within(folder, entry.answers), first, entry.time_limit)
     problems = _selected(entry, folder)

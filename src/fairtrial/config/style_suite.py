@@ -18,6 +18,7 @@ class StyleSuite(msgspec.Struct, frozen=True, kw_only=True):
     difficulties: tuple[str, ...] = ()
     count: int | None = None
     seed: int | None = None
+    partial_credit: bool = False
     answer: str = ""  # `code`: a program instead of numbers
     max_tokens: int = 8192
     repeats: int = 5
@@ -33,6 +34,7 @@ class StyleSuite(msgspec.Struct, frozen=True, kw_only=True):
             "count": self.count,
             "seed": self.seed,
             "match_length": self.match_length,
+            "partial_credit": self.partial_credit,
             "answer": self.answer,
         }
         selection = {name: value for name, value in chosen.items() if value}

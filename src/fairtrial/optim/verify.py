@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -10,6 +11,10 @@ import numpy as np
 from fairtrial.core.text import significant
 from fairtrial.optim.answer import Answered
 from fairtrial.optim.problem import Baseline, Floats, Problem
+
+
+GapKind = Literal["chance", "relative", "absolute", "exact"]
+_NEARLY_ZERO = 1e-8  # of an optimum: the guide divides by at least this, so a relative gap says nothing there
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,16 +52,15 @@ def verify(
     sign = 1.0 if problem.sense == "minimise" else -1.0
     deficit = sign * (objective - baseline.objective)  # positive: worse than the baseline
     gap = normalised_gap(baseline, objective)
-    quality = 100 * (1 - gap) if feasible else 50 * (1 - gap) * max(0.0, 1 - violation)
     # A tolerance helps a little, so beating the baseline requires feasibility without one.
     beaten = violation <= 1e-9 and deficit < -1e-6 * max(1.0, abs(baseline.objective))
     return Verified(
-        quality=quality,
+        quality=_quality(gap, violation, tolerance),
         feasible=feasible,
         violation=violation,
         objective=objective,
         absolute_gap=abs(deficit),
-        relative_gap=abs(deficit) / max(abs(baseline.objective), 1e-8),
+        relative_gap=abs(deficit) / max(abs(baseline.objective), _NEARLY_ZERO),
         normalised_gap=gap,
         distance=float(np.linalg.norm(x - np.asarray(baseline.x))),
         misreported_objective=_differs(answered.objective, objective, report_tolerance),
@@ -71,59 +75,92 @@ def compare_with_baseline(baseline: Baseline, answered: Answered, *, report_tole
     """Hold an answer against a baseline alone, without its problem: the objective is the one that it claims.
 
     Whether the point is feasible cannot be known. The gap is normalised as always if the baseline has a random
-    objective and a sense, else it is the relative gap, at most 1.
+    objective and a sense, else it is the relative gap, at most 1; where the optimum is 0, the absolute one.
     """
     if baseline.status == "infeasible":
         return _infeasible(answered)
     if baseline.x is None and baseline.objective is not None and answered.objective is not None:
-        return _compare_values(baseline.objective, answered.objective, certified=baseline.certified)
+        return _compare_values(baseline, baseline.objective, answered.objective)
     if answered.x is None or baseline.x is None or baseline.objective is None:
         return msgspec.structs.replace(_without_point(answered), feasible=None)
     if answered.objective is None:
         note = "no objective was claimed, and without the problem none can be computed"
         return msgspec.structs.replace(_without_point(answered, note=note), feasible=None)
     deficit = abs(answered.objective - baseline.objective)
-    relative = deficit / max(abs(baseline.objective), 1e-8)
-    gap = min(1.0, relative)
-    if baseline.sense is not None and baseline.random_objective not in (None, baseline.objective):
-        gap = normalised_gap(baseline, answered.objective)
+    gap = _claimed_gap(baseline, answered.objective)
     return Verified(
         quality=100 * (1 - gap),
         feasible=None,
         violation=None,
         objective=None,
         absolute_gap=deficit,
-        relative_gap=relative,
+        relative_gap=deficit / max(abs(baseline.objective), _NEARLY_ZERO),
         normalised_gap=gap,
         distance=float(np.linalg.norm(np.subtract(answered.x, baseline.x))),
         misreported_objective=None,
         misreported_violations=None,
         status_right=None,
         beaten=False,
-        note=f"against baseline.json alone: claims {significant(answered.objective)}, "
+        note=f"against a baseline alone: claims {significant(answered.objective)}, "
         f"baseline {significant(baseline.objective)}",
     )
 
 
-def _compare_values(right: float, claimed: float, *, certified: bool) -> Verified:
+def gap_kind(baseline: Baseline, *, known: bool) -> GapKind:
+    """Return what the gap of a problem is: where 1 is chance, or a relative or absolute gap of 1 or more, or all else.
+
+    `known` says whether there is the problem itself, rather than a baseline alone.
+    """
+    if baseline.random_objective not in (None, baseline.objective) and (known or baseline.sense is not None):
+        return "chance"
+    if known:
+        return "exact"
+    return "absolute" if abs(baseline.objective or 0.0) <= _NEARLY_ZERO else "relative"
+
+
+def _claimed_gap(baseline: Baseline, claimed: float) -> float:
+    """Return the gap of a claimed objective, whose problem is not known."""
+    assert baseline.objective is not None
+    kind = gap_kind(baseline, known=False)
+    if kind == "chance":
+        return normalised_gap(baseline, claimed)
+    scale = 1.0 if kind == "absolute" else abs(baseline.objective)
+    return min(1.0, abs(claimed - baseline.objective) / scale)
+
+
+def reported_credit(verified: Verified, reported: float | None, tolerance: float = 1e-6) -> float | None:
+    """Return the quality 0–100 that an answer would have if the violation that it reports were true.
+
+    None if it reports none. What it is worth without a point stays 0.
+    """
+    if verified.absolute_gap is None:
+        return verified.quality
+    return None if reported is None else _quality(verified.normalised_gap, reported, tolerance)
+
+
+def _quality(gap: float, violation: float, tolerance: float) -> float:
+    """Return the quality of a point by its gap; at least half of it is lost where it is not feasible."""
+    return 100 * (1 - gap) if violation <= tolerance else 50 * (1 - gap) * max(0.0, 1 - violation)
+
+
+def _compare_values(baseline: Baseline, right: float, claimed: float) -> Verified:
     """Hold a value against the right one, if that is all that is known; where it comes from cannot be verified."""
     deficit = abs(claimed - right)
-    relative = deficit / max(abs(right), 1e-8)
-    gap = min(1.0, relative)
+    gap = _claimed_gap(baseline, claimed)
     return Verified(
         quality=100 * (1 - gap),
         feasible=None,
         violation=None,
         objective=None,
         absolute_gap=deficit,
-        relative_gap=relative,
+        relative_gap=deficit / max(abs(right), _NEARLY_ZERO),
         normalised_gap=gap,
         distance=None,
         misreported_objective=None,
         misreported_violations=None,
         status_right=None,
         beaten=False,
-        note=f"value {significant(claimed)}, {'optimum' if certified else 'published'} {significant(right)}",
+        note=f"value {significant(claimed)}, {'optimum' if baseline.certified else 'published'} {significant(right)}",
     )
 
 

@@ -26,7 +26,7 @@ from fairtrial.optim.program import (
     variable_names,
     without_program,
 )
-from fairtrial.optim.verify import Verified, compare_with_baseline, verify
+from fairtrial.optim.verify import Verified, compare_with_baseline, reported_credit, verify
 from fairtrial.workspace.program import Sandbox, missing_sandbox, run_program
 
 _UNREADABLE = {"no_json", "truncated", "echo", *FAILURES}
@@ -42,6 +42,9 @@ class Optimisation(Scorer, frozen=True, kw_only=True):
     (`format_steps`: JSON, keys, length, types, nothing else), echoes of the question, feasibility, gaps, distance,
     misreported values. Of a case with a baseline but no problem, feasibility is unknown, and gaps are as claimed.
 
+    With `partial_credit: true`, the violations that an answer reports (`constraint_violations`) give it a credit of
+    their own, `reported_credit`: the quality that it would have if they were true. The score stays the recomputed one.
+
     With `answer: code`, the answer is a program: it is run in a `sandbox` with `seconds` of processor time and
     `memory_mb`, and what it returns is verified in the same way. An answer without a program scores 0, and so does a
     program that crashes or exceeds its limits; the notes say why.
@@ -56,6 +59,7 @@ class Optimisation(Scorer, frozen=True, kw_only=True):
     sees_all: ClassVar[bool] = True
     tolerance: Annotated[float, msgspec.Meta(gt=0)] | None = None  # None: the problem's own, 1e-6 unless it says so
     report_tolerance: Annotated[float, msgspec.Meta(gt=0)] = 1e-3
+    partial_credit: bool = False  # whether reported violations give a credit too, as a metric beside the quality
     answer: Literal["point", "code"] = "point"
     sandbox: Sandbox = "bubblewrap"  # for code; none: it runs with the user's rights
     seconds: Annotated[float, msgspec.Meta(gt=0)] = SECONDS
@@ -68,10 +72,12 @@ class Optimisation(Scorer, frozen=True, kw_only=True):
         rates = ("instruction_following", *steps, "feasible", "status_right", *of_code)
         faults = ("echo", "truncated", "misreported_objective", "misreported_violations")
         gaps = ("relative_gap", "absolute_gap", "violation", "l2_distance")
+        reported: dict[str, Scale] = {"reported_violation": (None, 0.0), "reported_credit": (0.0, 100.0)}
         return {
             **dict.fromkeys((*rates, "baseline_beaten"), (0.0, 1.0)),
             **dict.fromkeys(faults, (1.0, 0.0)),
             **dict.fromkeys(gaps, (None, 0.0)),
+            **(reported if self.partial_credit else {}),
             "normalised_gap": (1.0, 0.0),
             "format_steps": (0.0, float(len(STEPS))),
             "quality": (0.0, 100.0),
@@ -122,11 +128,12 @@ class Optimisation(Scorer, frozen=True, kw_only=True):
         return _with_code(self._scored(problem, baseline, answered), failure, details, ran=not failure)
 
     def _scored(self, problem: Problem | None, baseline: Baseline, answered: Answered) -> Score:
+        tolerance = self.tolerance or (1e-6 if problem is None else problem.tolerance)
         if problem is None:
             verified = compare_with_baseline(baseline, answered)
         else:
-            tolerance = self.tolerance or problem.tolerance
             verified = verify(problem, baseline, answered, tolerance=tolerance, report_tolerance=self.report_tolerance)
+        credit = _reported(answered, verified, tolerance) if self.partial_credit else {}
         return Score(
             value=min(1.0, max(0.0, verified.quality / 100)),
             confidence=1.0 if baseline.certified else None,
@@ -134,7 +141,7 @@ class Optimisation(Scorer, frozen=True, kw_only=True):
             raw=verified.quality,
             max=100.0,
             details={"findings": list(answered.findings), **_details(answered, verified, baseline)},
-            metrics=_metrics(answered, verified),
+            metrics={**_metrics(answered, verified), **credit},
         )
 
 
@@ -173,6 +180,13 @@ def _details(answered: Answered, verified: Verified, baseline: Baseline) -> dict
         "certified": baseline.certified,
         "baseline_beaten": verified.beaten,
     }
+
+
+def _reported(answered: Answered, verified: Verified, tolerance: float) -> dict[str, float]:
+    """Return the violation that an answer reports, and what it would be worth with it; nothing if it reports none."""
+    credit = reported_credit(verified, answered.violations, tolerance)
+    values = {"reported_violation": answered.violations, "reported_credit": credit}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _metrics(answered: Answered, verified: Verified) -> dict[str, float]:

@@ -27,9 +27,11 @@ from fairtrial.stats.passes import pass_at_k, pass_hat_k
 from fairtrial.stats.planning import cases_for_equivalence, cases_for_gate, chance_to_see, detectable, power
 from fairtrial.stats.ratings import Gap, Ratings, bradley_terry, elo
 from fairtrial.stats.runs import (
+    AnswersTest,
     MultiRunStats,
     PairedRunsTest,
     RunMeansTest,
+    answers_test,
     effect_words,
     multi_run,
     paired_runs_test,
@@ -41,6 +43,7 @@ from fairtrial.stats.variance import Components, variance_components, variance_o
 __all__ = [
     "Aggregate",
     "Agreement",
+    "AnswersTest",
     "Bets",
     "BettingSequence",
     "Between",
@@ -63,6 +66,7 @@ __all__ = [
     "RunMeansTest",
     "Sequence",
     "aggregate",
+    "answers_test",
     "betting_sequence",
     "between_columns",
     "bootstrap_ci",

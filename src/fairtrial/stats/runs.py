@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -122,6 +124,52 @@ def paired_runs_test(a: ArrayLike, b: ArrayLike) -> PairedRunsTest | None:
         note = "the difference is the same in all runs: run-to-run variation cannot be estimated"
         t, p = (0.0, 1.0) if abs(mean) < 1e-12 else (math.copysign(math.inf, mean), 0.0)
     return PairedRunsTest(difference=mean, t_statistic=t, freedom=n - 1, p_value=p, note=note)
+
+
+class AnswersTest(msgspec.Struct, frozen=True, kw_only=True):
+    """Two arms on one case, where their answers are the sample: pooled two-sample t, and t paired by repeat."""
+
+    mean_a: Measured
+    mean_b: Measured
+    std_dev_a: Measured
+    std_dev_b: Measured
+    count_a: int
+    count_b: int
+    difference: Measured
+    ci95: Interval | None  # None where the answers never vary
+    p_value: float
+    paired_count: int  # repeats that both have
+    paired_p_value: float | None  # None with fewer than two of them
+    note: str = ""
+
+
+def answers_test(a: Mapping[Any, float], b: Mapping[Any, float], alpha: float = 0.05) -> AnswersTest | None:
+    """Compare the answers of two arms to one case, each by its repeat; None with fewer than two of either.
+
+    It says nothing about other cases, for which see `paired`.
+    """
+    test = run_means_test(list(a.values()), list(b.values()))
+    if test is None:
+        return None
+    both = [repeat for repeat in a if repeat in b]
+    by_repeat = paired_runs_test([a[repeat] for repeat in both], [b[repeat] for repeat in both])
+    half = t_quantile(1 - alpha / 2, len(a) + len(b) - 2) * test.pooled_std_err
+    return AnswersTest(
+        mean_a=test.mean_a,
+        mean_b=test.mean_b,
+        std_dev_a=float(np.std(list(a.values()), ddof=1)),
+        std_dev_b=float(np.std(list(b.values()), ddof=1)),
+        count_a=len(a),
+        count_b=len(b),
+        difference=test.score_diff,
+        ci95=(test.score_diff - half, test.score_diff + half) if test.pooled_std_err else None,
+        p_value=test.p_value,
+        paired_count=len(both),
+        paired_p_value=None if by_repeat is None else by_repeat.p_value,
+        note="the answers of each arm never vary: that one is better cannot be told from luck"
+        if not test.pooled_std_err
+        else "",
+    )
 
 
 def effect_words(d: float) -> str:

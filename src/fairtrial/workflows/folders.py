@@ -74,7 +74,7 @@ def _file_name(style: str, names: dict[str, str]) -> str:
     return names[style]
 
 
-def read_folder(folder: Path, *, time_limit: float = 60.0) -> Suite:
+def read_folder(folder: Path, *, time_limit: float = 60.0, partial_credit: bool = False) -> Suite:
     """Build a suite that replays the answers in a folder, with one arm per style.
 
     The folder has instance folders, or is one itself.
@@ -98,6 +98,7 @@ def read_folder(folder: Path, *, time_limit: float = 60.0) -> Suite:
             "answers": str(folder.resolve()),
             "styles": [],
             "time_limit": time_limit,
+            "partial_credit": partial_credit,
         },
         "retry": {"attempts": 1},
     }
@@ -113,8 +114,9 @@ def describe_folder(folder: Path, suite: Suite) -> list[str]:
         kinds = ", ".join(dict.fromkeys(one.known_by for one in known))
         lines.append(f"{_listed(known)}: the problem is known ({kinds}); objective and constraints are computed from x")
     if alone := [one for one in instances if one.problem is None]:
+        files = " and ".join(dict.fromkeys(one.reference_file for one in alone))
         lines.append(
-            f"{_listed(alone)}: no problem file, only baseline.json; format, gap of the claimed objective and distance "
+            f"{_listed(alone)}: no problem file, only {files}; format, gaps of the claimed objective and distance "
             "are measured, feasibility cannot be"
         )
     solved = {case.id: msgspec.convert((case.metadata or {})["baseline"], Baseline) for case in suite.cases()}

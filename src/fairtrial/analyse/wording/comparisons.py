@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairtrial.analyse.wording.scale import Scale
+from fairtrial.analyse.wording.numbers import with_deviation
+from fairtrial.analyse.wording.scale import Scale, signs
 from fairtrial.analyse.wording.verdicts import WORDS, lead_of, margin_words, pair_sentence
-from fairtrial.core.text import counted
+from fairtrial.core.text import counted, significant
 from fairtrial.stats.planning import fewest_cases
 
 if TYPE_CHECKING:
@@ -135,6 +136,9 @@ def brief_lines(pair: Comparison) -> list[str]:
         lines.append(_as_judged_line(pair))
     elif pair.robustness and pair.verdict != "equivalent":  # the tests look for a difference, not for equivalence
         lines += filter(None, [agreement_line(pair) or _disagreement_line(pair)])
+    if pair.on_this_case is not None:
+        lines.append(_on_this_case_line(pair))
+    lines += filter(None, [_paired_t_line(pair)])
     if pair.failures is not None and pair.verdict == "depends on failures":
         lines += _failure_lines(pair)
     lines += [_differs_line(interaction) for interaction in pair.differs if interaction.p_value < ALPHA]
@@ -150,6 +154,35 @@ def _as_judged_line(pair: Comparison) -> str:
         f"corrected by human labels on {counted(pair.labels, 'case')}; as the judges scored it: "
         f"{scale.signed(uncorrected.difference)}, 95 % CI {scale.words(uncorrected.ci95)}"
     )
+
+
+def _on_this_case_line(pair: Comparison) -> str:
+    """Give both tests over the answers to the only case, with their means and deviations."""
+    assert pair.on_this_case is not None
+    scale, test = Scale(pair.metric), pair.on_this_case.test
+
+    def shown(value: float) -> str:
+        return significant(scale.factor * value, 4)  # answers to one case may hardly differ
+
+    means = ", ".join(
+        f"{arm} {signs(with_deviation(mean, spread, shown))} over {counted(count, 'answer')}"
+        for arm, mean, spread, count in (
+            (pair.a, test.mean_a, test.std_dev_a, test.count_a),
+            (pair.b, test.mean_b, test.std_dev_b, test.count_b),
+        )
+    )
+    paired = "" if test.paired_p_value is None else f", paired by repeat p {p_words(test.paired_p_value)}"
+    tests = f"two-sample t p {p_words(test.p_value)}{paired}{_unadjusted_note(pair)}"
+    return f"on this case alone: {means}; {test.note or tests}"
+
+
+def _paired_t_line(pair: Comparison) -> str | None:
+    """Give the textbook's test beside a verdict that was reached in another way; None if it is the same test."""
+    plain = pair.method == "t" and not pair.wordings
+    if pair.paired_t is None or pair.p_value is None or plain or pair.labels or pair.variance_saved is not None:
+        return None
+    decides = f"the verdict's p is {p_words(pair.p_value)} ({method_words(pair)})"
+    return f"paired t over {counted(pair.count, 'case')}: p {p_words(pair.paired_t.p_value)}; {decides}"
 
 
 def agreement_line(pair: Comparison) -> str | None:
@@ -219,6 +252,9 @@ def detail_lines(pair: Comparison) -> list[str]:
     if pair.effect_size is not None:
         lines.append(f"effect size d_z {pair.effect_size:+.2f} (mean / standard deviation of the differences)")
     lines += [_robustness_line(line, scale, _unadjusted_note(pair)) for line in pair.robustness]
+    if pair.on_this_case is not None:
+        lines.append(_on_this_case_line(pair))
+    lines += filter(None, [_paired_t_line(pair)])
     if pair.failures is not None:
         lines += _failure_lines(pair)
     if pair.run_means is not None:

@@ -162,7 +162,9 @@ def run_notes(summary: RunSummary) -> list[str]:
     """Return what a reader should know before trusting the table."""
     notes = [asked_words(summary.asked)] if summary.asked else []
     counts = [arm.aggregate.count for arm in summary.arms if arm.aggregate.count]
-    if counts and min(counts) < _FEW_CASES:
+    if counts and min(counts) == 1:
+        notes.append("One case: what it shows need not be so on others.")
+    elif counts and min(counts) < _FEW_CASES:
         notes.append(f"Few cases ({min(counts)}): the intervals are wide, and small differences mean nothing yet.")
     if summary.repeated:
         notes.append(f"{repeated_words(summary.repeated, summary.case_count)}.")

@@ -55,10 +55,12 @@ class Lead(NamedTuple):
     cases: int  # that both have
     metric: str
     lower_is_better: bool
+    here: Lead | None = None  # on the only case, where the answers are the sample
 
     def turned(self) -> Lead:
         """Return the lead of the other arm."""
         return self._replace(
+            here=self.here and self.here.turned(),
             one=self.other,
             other=self.one,
             verdict=opposite(self.verdict),
@@ -72,6 +74,9 @@ def lead_of(pair: Comparison) -> Lead:
     there = Lead(
         pair.a, pair.b, pair.verdict, pair.difference, pair.ci95, pair.count, pair.metric, pair.lower_is_better
     )
+    if (found := pair.on_this_case) is not None:
+        here = there._replace(verdict=found.verdict, lead=found.test.difference, bounds=found.test.ci95)
+        there = there._replace(here=here)
     return _ahead_first(_as_lead(there))
 
 
@@ -79,6 +84,8 @@ def lead_between(board: Leaderboard, one: str, other: str) -> Lead:
     """Return the lead of an arm over another one, in this order."""
     found = board.distance(one, other)
     there = Lead(one, other, found.verdict, found.difference, found.ci95, found.count, board.metric, board.sign < 0)
+    if (own := found.here) is not None:
+        there = there._replace(here=there._replace(verdict=own.verdict, lead=own.difference, bounds=own.ci95))
     return _as_lead(there)
 
 
@@ -89,6 +96,7 @@ def _as_lead(there: Lead) -> Lead:
     return there._replace(
         lead=None if there.lead is None else -there.lead,
         bounds=None if there.bounds is None else (-there.bounds[1], -there.bounds[0]),
+        here=there.here and _as_lead(there.here),
     )
 
 
@@ -119,10 +127,22 @@ def verdict_parts(lead: Lead, margin: float | None = None, failed: int = 0) -> l
 def _so_far(lead: Lead) -> list[Part]:
     """Say how two arms stand that are too close to call."""
     if lead.cases == 1:
-        return [Part("there is only one case.")]
+        return [Part("there is only one case."), *(_here(lead.here) if lead.here else ())]
     if not round(lead.lead or 0.0, 12):
         return [Part(f"they are level{_signed(lead)}.")]
     return [Part(lead.one, lead.one), Part(f" is ahead by {amount(lead, whole=False)}{_signed(lead)}.")]
+
+
+def _here(lead: Lead) -> list[Part]:
+    """Say how two arms stand on the only case, over their answers to it."""
+    lead = _ahead_first(lead)
+    said = " On this case, "
+    if not round(lead.lead or 0.0, 12):
+        return [Part(f"{said}they are level{_signed(lead)}.")]
+    how = "better" if lead.verdict == "better" else "ahead"
+    bounds = bounds_words(lead) if how == "better" else _signed(lead)
+    by = amount(lead, whole=how == "better")
+    return [Part(said), Part(lead.one, lead.one), Part(f" is {how} by {by}{bounds}.")]
 
 
 def pair_parts(pair: Comparison, margin: float | None = None) -> list[Part]:
