@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from fairtrial.analyse.comparison import Comparison, Comparisons, SourceName, Standing
 from fairtrial.analyse.evidence import Evidence
 from fairtrial.analyse.family import adjusted_p_values, interval_levels
@@ -121,10 +123,24 @@ def _unused_earlier_note(pairs: Sequence[Comparison], earlier: ScoreTable | None
 
 
 def other_metrics(pairs: Pairs, metric: str) -> list[str]:
-    """Return the metrics that both arms of a pair have besides the deciding one."""
+    """Return the metrics that both arms of a pair have besides the deciding one, and besides the score in points."""
     return list(
-        dict.fromkeys(name for a, b in pairs for name in a.values if name not in (metric, *TAKEN) and name in b.values)
+        dict.fromkeys(
+            name
+            for a, b in pairs
+            for name in a.values
+            if name not in (metric, *TAKEN) and name in b.values and not (_is_score(a, name) and _is_score(b, name))
+        )
     )
+
+
+def _is_score(arm: ArmScores, metric: str) -> bool:
+    """Return whether a metric is the score of every case on a scale of its own, as the quality of 0–100 is."""
+    worst, best = arm.scales.get(metric, (None, None))
+    if metric == SCORE or worst != 0.0 or best in (None, 1.0):
+        return False
+    own, score = arm.values[metric], arm.values[SCORE]
+    return np.array_equal(own.counts, score.counts) and np.allclose(own.sums, best * score.sums, rtol=1e-12, atol=1e-9)
 
 
 def compared(run: Run, detailed: int | None = None) -> Comparisons | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, TypeVar
 
 import msgspec
@@ -283,7 +284,34 @@ class Comparisons(msgspec.Struct, frozen=True, kw_only=True):
             self, pairs=[pair.turned() for pair in self.pairs], metrics=[pair.turned() for pair in self.metrics]
         )
 
+    def renamed(self, names: Mapping[str, str]) -> Comparisons:
+        """Return the same comparisons with other names of the arms, for people to read."""
+        replace = msgspec.structs.replace
+
+        def pair(one: Comparison) -> Comparison:
+            return replace(one, a=names.get(one.a, one.a), b=names.get(one.b, one.b))
+
+        def standing(one: Standing) -> Standing:
+            return replace(one, label=names.get(one.label, one.label))
+
+        return replace(
+            self,
+            standings=list(map(standing, self.standings)),
+            pairs=list(map(pair, self.pairs)),
+            metrics=list(map(pair, self.metrics)),
+            notes=[renamed_in(note, names) for note in self.notes],
+            silent=[replace(one, label=names.get(one.label, one.label)) for one in self.silent],
+            uncompared=list(map(standing, self.uncompared)),
+        )
+
     def _repr_html_(self) -> str:
         from fairtrial.analyse.wording.html import comparisons_html
 
         return comparisons_html(self)
+
+
+def renamed_in(text: str, names: Mapping[str, str]) -> str:
+    """Return a text with other names of the arms; the longest first, since one name may begin with another."""
+    for name in sorted(names, key=len, reverse=True):
+        text = text.replace(name, names[name])
+    return text

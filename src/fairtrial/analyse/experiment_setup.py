@@ -13,6 +13,7 @@ from fairtrial.analyse.run import Run
 from fairtrial.core.experiment import Case
 from fairtrial.optim.problem import Baseline, Problem
 from fairtrial.optim.styles import added_words
+from fairtrial.optim.verify import GapKind, gap_kind
 
 _BATCH = 250
 
@@ -37,6 +38,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     seeds: list[int]  # of the problems that were made from one
     certified: int
     known: int  # problems that can be verified, rather than a baseline alone
+    gaps: dict[GapKind, int]  # what the gap of 0–1 is, and of how many problems
     solvers: list[str]
     tolerance: str
     targets: list[str]
@@ -55,6 +57,7 @@ def setup_of(run: Run) -> Setup:
     problems: list[Problem] = []
     baselines: list[Baseline] = []
     levels: Counter[str] = Counter()
+    gaps: Counter[GapKind] = Counter()
     sizes: set[int] = set()
     for case in _cases(run):
         data = case.metadata or {}
@@ -62,6 +65,8 @@ def setup_of(run: Run) -> Setup:
             continue
         baselines.append(msgspec.convert(data["baseline"], Baseline))
         levels[case.difficulty or "not stated"] += 1
+        if baselines[-1].status != "infeasible":
+            gaps[gap_kind(baselines[-1], known=data.get("problem") is not None)] += 1
         if data.get("problem") is not None:
             problems.append(msgspec.convert(data["problem"], Problem))
         sizes.add(problems[-1].n if data.get("problem") is not None else len(baselines[-1].x or ()))
@@ -75,6 +80,7 @@ def setup_of(run: Run) -> Setup:
         seeds=sorted({problem.seed for problem in problems if problem.seed}),
         certified=sum(one.certified for one in baselines),
         known=len(problems),
+        gaps=dict(gaps),
         solvers=sorted({f"{one.solver} {one.version}".strip() for one in baselines if one.certified}),
         tolerance=", ".join(f"{value:g}" for value in sorted({problem.tolerance for problem in problems})),
         targets=list(dict.fromkeys(arm.target.id for arm in arms)),

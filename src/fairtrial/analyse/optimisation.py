@@ -18,32 +18,45 @@ from fairtrial.analyse.case_table import Chosen
 from fairtrial.analyse.compare import compare
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.experiment_setup import Setup, StyleLength, setup_of, style_lengths
+from fairtrial.analyse.kinds import in_order
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import ArmScores, ScoreTable, choose, read_scores, sources_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.place import Place
+from fairtrial.core.score import Scale
 from fairtrial.optim.answer import STEPS
-from fairtrial.stats import Aggregate
+from fairtrial.stats import Aggregate, aggregate, multi_run
+from fairtrial.stats.one_arm import limits
 from fairtrial.store.outcomes import repeat_rows
 
 COMPOSITE = "composite"
 QUALITY_COMPOSITE = "quality composite"
-MEASURES = ("instruction_following", "feasible", "normalised_gap", "quality", COMPOSITE, QUALITY_COMPOSITE)
+GAPS = ("relative_gap", "absolute_gap", "violation", "l2_distance")  # of answers that give a point
+REPORTED = ("reported_violation", "reported_credit")  # where a study gives credit by what answers report
+MEASURES = (
+    *("instruction_following", "feasible", "normalised_gap", "quality", COMPOSITE, QUALITY_COMPOSITE),
+    *GAPS,
+    *REPORTED,
+)
 BESIDE = (QUALITY_COMPOSITE, "instruction_following", "feasible", "normalised_gap")  # compared beside the composite
 KINDS = ("difficulty", "n", "family")
-LEVELS = ("easy", "medium", "hard")
 _MOST_ANSWERS = 5000  # that are drawn one by one
 Values = Mapping[str, float]  # the metrics of one trial
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One measure of some answers: its mean over problems, and two deviations that are never mixed."""
+    """One measure of some answers: its mean over problems, and two deviations that are never mixed.
+
+    Of one instance, the interval is over its answers; otherwise over problems.
+    """
 
     mean: float | None
     std_dev: float | None  # between problems
     within: float | None  # between answers to one problem
     ci95: tuple[float, float] | None
     problems: int
+    median: float | None = None  # over answers
+    over_answers: bool = False  # whether there is one problem only, and its answers are the sample
 
 
 class Slice(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,9 +64,6 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
 
     trials: int
     cells: dict[str, Cell]  # by measure
-    median_normalised_gap: float
-    relative_gap: float | None  # over answers that give a point
-    median_relative_gap: float | None
     truncated: int
     misreported: int
     beaten: int
@@ -64,6 +74,11 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
         """Return the mean of a measure over problems; None if there is none."""
         cell = self.cells.get(measure)
         return None if cell is None else cell.mean
+
+    def median(self, measure: str) -> float | None:
+        """Return the median of a measure over answers; None if there is none."""
+        cell = self.cells.get(measure)
+        return None if cell is None else cell.median
 
 
 class StyleResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +115,28 @@ class OptimisationReport(msgspec.Struct, frozen=True, kw_only=True):
     setup: Setup
     answers: list[AnswerGap]
     format_steps: tuple[str, ...] = STEPS
+
+    @property
+    def one_instance(self) -> bool:
+        """Whether there is one problem only: its answers are the sample then."""
+        return self.setup.problems == 1
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What people call the arms: with one target, its name would only be repeated, and the style is enough."""
+        if len({arm.target for arm in self.arms}) > 1:
+            return {}
+        return {arm.arm: arm.style for arm in self.arms if arm.arm != arm.target}
+
+    def shown(self) -> OptimisationReport:
+        """Return the report as people read it; programs get the whole names of arms."""
+        names = self.names
+        return msgspec.structs.replace(
+            self,
+            arms=[msgspec.structs.replace(arm, arm=names.get(arm.arm, arm.arm)) for arm in self.arms],
+            comparisons=self.comparisons and self.comparisons.renamed(names),
+            answers=[msgspec.structs.replace(one, arm=names.get(one.arm, one.arm)) for one in self.answers],
+        )
 
     def kinds(self, by: str) -> list[str]:
         """Return the kinds of problems of one attribute, in the order in which people read them."""
@@ -222,18 +259,14 @@ class _Trials:
 def _slice(scores: ScoreTable, arm: ArmScores, trials: _Trials, chosen: Chosen) -> Slice:
     own = trials.chosen(arm, chosen)
     metrics = [values for _, values in own]
-    relative = [values["relative_gap"] for values in metrics if "relative_gap" in values]
     steps = [values["format_steps"] for values in metrics if "format_steps" in values]  # older runs have none
     return Slice(
         trials=len(own),
         cells={
-            measure: _cell(_aggregate(scores, arm, measure, chosen), _within(own, arm, measure))
+            measure: _cell(_aggregate(scores, arm, measure, chosen), own, arm, measure, alone=len(scores.facts) == 1)
             for measure in MEASURES
             if measure in arm.values and np.any(arm.values[measure].counts[chosen])
         },
-        median_normalised_gap=median(values["normalised_gap"] for values in metrics),
-        relative_gap=fmean(relative) if relative else None,
-        median_relative_gap=median(relative) if relative else None,
         truncated=sum(values["truncated"] > 0 for values in metrics),
         misreported=sum(values.get("misreported_objective", 0.0) > 0 for values in metrics),
         beaten=sum(values["baseline_beaten"] > 0 for values in metrics),
@@ -247,8 +280,28 @@ def _aggregate(scores: ScoreTable, arm: ArmScores, measure: str, chosen: Chosen)
     return scores.aggregate(arm, measure, keys=rows[chosen[rows]])
 
 
-def _cell(mean: Aggregate, within: float | None) -> Cell:
-    return Cell(mean=mean.mean, std_dev=mean.std_dev, within=within, ci95=mean.ci95, problems=mean.count)
+def _cell(mean: Aggregate, trials: Sequence[tuple[int, Values]], arm: ArmScores, measure: str, *, alone: bool) -> Cell:
+    """Return a measure of some answers; if a problem is `alone`, the answers to it are the sample of the interval."""
+    values = [value for _, stored in trials if (value := arm.value_of(measure, stored)) is not None]
+    return Cell(
+        mean=mean.mean,
+        std_dev=mean.std_dev,
+        within=_within(trials, arm, measure),
+        ci95=_over_answers(values, arm.scales.get(measure, (None, None))) if alone else mean.ci95,
+        problems=mean.count,
+        median=median(values) if values else None,
+        over_answers=alone,
+    )
+
+
+def _over_answers(values: Sequence[float], scale: Scale) -> tuple[float, float] | None:
+    """Return the interval of a mean over answers to one problem: t within the scale; of rates, bounded by the scale."""
+    careful = aggregate(values, scale=scale)
+    if not careful.std_dev or set(values) <= {0.0, 1.0}:
+        return careful.ci95
+    low, high = limits(scale, np.asarray(values))
+    bounds = multi_run(values).ci95
+    return None if bounds is None else (max(low, bounds[0]), min(high, bounds[1]))
 
 
 def _within(trials: Sequence[tuple[int, Values]], arm: ArmScores, measure: str) -> float | None:
@@ -266,10 +319,3 @@ def _compared(scores: ScoreTable) -> Comparisons | None:
     pairs = [(a, b) for a, b in choose(scores) if a.values[COMPOSITE] and b.values[COMPOSITE]]
     # The score is the quality, which is half of a composite: as a further verdict it could contradict the first.
     return compare(scores, pairs, metric=COMPOSITE, others=BESIDE) if pairs else None
-
-
-def in_order(kind: str) -> tuple[int, float, str]:
-    """Sort difficulties as they rise, sizes as numbers, and anything else by name."""
-    digits = "".join(letter for letter in kind if letter.isdigit())
-    level = LEVELS.index(kind) if kind in LEVELS else len(LEVELS)
-    return level, float(digits) if kind == f"n{digits}" else 0.0, kind

@@ -26,7 +26,7 @@ from fairtrial.analyse.comparison import (
 )
 from fairtrial.analyse.evidence import Evidence
 from fairtrial.analyse.family import adjusted_p_values, interval_levels
-from fairtrial.analyse.kinds import kinds_of
+from fairtrial.analyse.kinds import difficulties_of, in_order, kinds_of
 from fairtrial.analyse.score_table import SCORE
 from fairtrial.analyse.series import run_means
 from fairtrial.stats import (
@@ -116,7 +116,7 @@ class PairComparer:
             else [],
             paired_t=None if evidence.anytime else _paired_t(common.d),
             on_this_case=self._on_this_case(family) if plain.count == 1 and not evidence.anytime else None,
-            groups=list(self._groups(family)) if whole else [],
+            groups=self._every_group(family) if whole else [],
             differs=list(self._differs(family)) if whole else [],
             run_means=self._run_means() if whole and metric == SCORE else None,
         )
@@ -146,6 +146,20 @@ class PairComparer:
     @cached_property
     def _kinds(self) -> Mapping[str, dict[str, NDArray[np.bool_]]]:
         return kinds_of(self.evidence.scores.facts, self.evidence.common.keys)
+
+    def _every_group(self, family: int) -> list[Group]:
+        """Return the difference on each kind of case. A difficulty with few cases is there too, without an interval."""
+        found = list(self._groups(family))
+        common = self.evidence.common
+        levels = difficulties_of(self.evidence.scores.facts, common.keys)
+        known = {group.value for group in found if group.by == "difficulty"}
+        found += [_small_group(value, common.some(chosen)) for value, chosen in levels.items() if value not in known]
+        attributes = list(self.evidence.scores.facts.attributes)
+        places = {value: place for place, value in enumerate(sorted(levels, key=in_order))}
+        return sorted(
+            found,
+            key=lambda one: (attributes.index(one.by), places.get(one.value, 0) if one.by == "difficulty" else 0),
+        )
 
     def _groups(self, family: int) -> Iterable[Group]:
         """Compare the arms on each kind of case.
@@ -230,6 +244,20 @@ class PairComparer:
             return None
         means = [run_means(one.source.runs).get(one.arm.name, []) for one in (a, b)]
         return run_means_test([value for _, value in means[0]], [value for _, value in means[1]])
+
+
+def _small_group(value: str, common: Common) -> Group:
+    """Return a difficulty with too few cases for an interval."""
+    return Group(
+        by="difficulty",
+        value=value,
+        verdict="cannot tell",
+        difference=float(np.average(common.d, weights=common.weights)),
+        ci95=None,
+        p_value=None,
+        count=len(common.keys),
+        paired_t=_paired_t(common.d),
+    )
 
 
 def _paired_t(d: Floats) -> PairedT | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,9 +57,17 @@ class Ending:
     """How a command that runs trials ends: the files that it writes, and what it prints."""
 
     def __init__(
-        self, *, outputs: Sequence[str] = (), as_json: bool = False, quiet: bool = False, plain: bool = False
+        self,
+        *,
+        outputs: Sequence[str] = (),
+        as_json: bool = False,
+        quiet: bool = False,
+        plain: bool = False,
+        show_result: Callable[[Run], bool] | None = None,
     ) -> None:
+        """`show_result` prints what people came for in place of the run's page, and says whether it could."""
         self._outputs, self._as_json, self.quiet, self._plain = outputs, as_json, quiet, plain
+        self._show_result = show_result
         self._started = time.monotonic()
 
     def report(self, run: Run, *, timed: bool = False, series: Sequence[Run] = ()) -> int:
@@ -86,10 +94,12 @@ class Ending:
 
     def _print(self, run: Run, summary: RunSummary, series: Sequence[Run], *, timed: bool) -> None:
         from fairtrial.analyse.kind_means import by_kind
-        from fairtrial.cli.run_page import print_next, print_run
+        from fairtrial.cli.run_page import print_next, print_rest, print_run
 
         if series and not self._as_json:
             _print_series(series, plain=self._plain)
+        elif not self._as_json and self._show_result is not None and self._show_result(run):
+            print_rest(run, summary, seconds=time.monotonic() - self._started if timed else None)
         elif not self._as_json:
             seconds = time.monotonic() - self._started if timed else None
             print_run(run, summary, by_kind(run), seconds=seconds, plain=self._plain)

@@ -12,6 +12,7 @@ from fairtrial.cli.run import run_options
 from fairtrial.core.text import counted
 
 if TYPE_CHECKING:
+    from fairtrial.analyse import Run
     from fairtrial.analyse.optimisation import OptimisationReport
 
 weights_option = option(
@@ -131,10 +132,30 @@ def run(
         partial_credit=partial_credit,
         max_tokens=max_tokens,
     )
-    code = run_loaded(lambda chosen, _: parse_suite(suite.text(), file="optimisation", options=chosen), None, **options)
+    code = run_loaded(
+        lambda chosen, _: parse_suite(suite.text(), file="optimisation", options=chosen),
+        None,
+        show_result=_show_styles,
+        **options,
+    )
     if not (options["quiet"] or options["as_json"] or options["dry_run"]):
-        click.echo(f"`{in_store('fairtrial optim report')}` compares the styles", err=True)
+        command = in_store("fairtrial optim report --by difficulty -o report.html")
+        click.echo(f"`{command}` compares the styles in detail", err=True)
     return code
+
+
+def _show_styles(run: Run) -> bool:
+    """Print the guide's table of a run; not possible where no answer was scored."""
+    from fairtrial.analyse.optimisation import optimisation_report
+    from fairtrial.cli.optim_page import print_summary
+    from fairtrial.core.errors import FairtrialError
+
+    try:
+        report = optimisation_report(run)
+    except FairtrialError:
+        return False
+    print_summary(report)
+    return True
 
 
 @command.command("export")

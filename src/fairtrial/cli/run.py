@@ -113,9 +113,13 @@ def run_loaded(
     as_json: bool,
     quiet: bool,
     plain: bool,
+    show_result: Callable[[Run], bool] | None = None,
     **options: Any,
 ) -> int:
-    """Run what `load` returns, with the options of `run_options`; keys are read beside `file`, if there is one."""
+    """Run what `load` returns, with the options of `run_options`; keys are read beside `file`, if there is one.
+
+    `show_result` prints the result of the run in place of its page, and says whether it could.
+    """
     from fairtrial.cli.finish import Ending, check_outputs
     from fairtrial.config import RunOptions
     from fairtrial.engine.engines import where_of
@@ -134,7 +138,7 @@ def run_loaded(
         raise click.UsageError("--runs and --stop-when cannot be combined: the runs of a series must be complete")
     if dry_run:
         return _show_plan(loaded, as_json=as_json)
-    ending = Ending(outputs=outputs, as_json=as_json, quiet=quiet, plain=plain)
+    ending = Ending(outputs=outputs, as_json=as_json, quiet=quiet, plain=plain, show_result=show_result)
     return run_suite(loaded, ending, runs=runs, store=store, where=where)
 
 

@@ -80,6 +80,16 @@ def print_run(
     return board
 
 
+def print_rest(run: Run, summary: RunSummary, *, seconds: float | None = None) -> None:
+    """Print what is to be known of a run below a result that was printed already: facts, notes, what is missing."""
+    console = Console()
+    console.print()
+    for line in joined_lines(_facts(run, summary, seconds, stored=False), console.page_width):
+        console.print(Text(f" {printable(line)}"), soft_wrap=True)
+    _print_notes(console, summary)
+    _print_missing(console, summary)
+
+
 def _print_block(console: Console, lines: Sequence[Text]) -> None:
     if lines:
         console.print()

@@ -13,6 +13,7 @@ import numpy as np
 
 from fairtrial.config.problem_files import find_problem, problem_in
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.text import counted
 from fairtrial.optim.answer import read_reference
 from fairtrial.optim.catalogue import by_name
 from fairtrial.optim.problem import Baseline, Floats, Problem
@@ -114,7 +115,9 @@ def _reference(path: Path, n: int | None) -> Baseline:
     except ValueError as error:
         raise FairtrialError(f"{path} is not a baseline: {error}") from None
     if n is not None and found.x is not None and len(found.x) != n:
-        raise FairtrialError(f"{path} has {len(found.x)} numbers in x, and its problem has {n} variables")
+        raise FairtrialError(
+            f"{path} has {counted(len(found.x), 'number')} in x, and its problem has {counted(n, 'variable')}"
+        )
     return found
 
 

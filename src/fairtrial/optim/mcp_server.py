@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.text import counted
 from fairtrial.optim.problem import Problem
 
 
@@ -33,7 +34,9 @@ class Tools:
 
         chosen = self._problem(problem)
         if len(x) != chosen.n:
-            raise FairtrialError(f"{problem} has {chosen.n} variables, and x has {len(x)} numbers")
+            raise FairtrialError(
+                f"{problem} has {counted(chosen.n, 'variable')}, and x has {counted(len(x), 'number')}"
+            )
         if not all(map(math.isfinite, x)):
             raise FairtrialError("x has numbers that are not finite")
         point = np.asarray(x, dtype=np.float64)

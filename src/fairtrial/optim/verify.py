@@ -12,7 +12,6 @@ from fairtrial.core.text import significant
 from fairtrial.optim.answer import Answered
 from fairtrial.optim.problem import Baseline, Floats, Problem
 
-
 GapKind = Literal["chance", "relative", "absolute", "exact"]
 _NEARLY_ZERO = 1e-8  # of an optimum: the guide divides by at least this, so a relative gap says nothing there
 

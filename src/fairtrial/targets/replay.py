@@ -43,7 +43,8 @@ class Replay(Target):
         files = answer_files(self._root / request.case_id, self._prefix)
         if request.repeat >= len(files):
             pattern = f"{request.case_id}/{self._prefix}_*"
-            return Failure(kind="refused", message=f"there are only {len(files)} files for {pattern}")
+            there = "is only 1 file" if len(files) == 1 else f"are only {len(files)} files"
+            return Failure(kind="refused", message=f"there {there} for {pattern}")
         try:
             text = await asyncio.to_thread(files[request.repeat].read_text, "utf-8")
         except (OSError, UnicodeDecodeError) as error:

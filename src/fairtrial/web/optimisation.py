@@ -17,7 +17,8 @@ from starlette.routing import Route
 from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.analyse.figures import answer_gaps
-from fairtrial.analyse.optimisation import LEVELS, OptimisationReport
+from fairtrial.analyse.kinds import LEVELS
+from fairtrial.analyse.optimisation import OptimisationReport
 from fairtrial.analyse.run import TrialRecord
 from fairtrial.config import RunOptions
 from fairtrial.config.style_files import style_file

@@ -7,7 +7,7 @@ from fairtrial.analyse.figures.judges import error_history, judge_figure, small_
 from fairtrial.analyse.figures.leaders import Links, cost_figures, leaders, pair_matrix
 from fairtrial.analyse.figures.pairs import difference_histogram, kind_differences
 from fairtrial.analyse.figures.parts import case_strips, kind_figures, series_figure
-from fairtrial.analyse.figures.style_tables import difference_table, format_steps_table, guide_table
+from fairtrial.analyse.figures.style_tables import difference_table, format_steps_table, gaps_table, guide_table
 from fairtrial.analyse.figures.styles import answer_gaps, answers_figure, effect_figure, style_figures, style_kinds
 from fairtrial.analyse.figures.tools import tools_section
 
@@ -24,6 +24,7 @@ __all__ = [
     "effect_figure",
     "error_history",
     "format_steps_table",
+    "gaps_table",
     "guide_table",
     "history_figure",
     "judge_figure",

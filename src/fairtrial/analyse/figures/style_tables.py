@@ -7,13 +7,22 @@ from collections.abc import Iterable, Sequence
 from markupsafe import Markup
 
 from fairtrial.analyse.optimisation import OptimisationReport
-from fairtrial.analyse.wording.optimisation import MEASURES, Difference, Group, Row, Shown, format_table
+from fairtrial.analyse.wording.optimisation import MEASURES, Difference, Group, Measure, Row, Shown, format_table
 from fairtrial.charts.svg import safe, tag, words
 
 
 def guide_table(groups: Sequence[Group]) -> Markup:
     """Return the guide's table: every style on all problems and on each kind, mean and deviation above the interval."""
-    heads = ["Style", "Answers", *(measure.name.capitalize() for measure in MEASURES), "Median gap"]
+    return _grouped(groups, [*(measure.name for measure in MEASURES), "median gap"])
+
+
+def gaps_table(groups: Sequence[Group], measures: Sequence[Measure]) -> Markup:
+    """Return relative and absolute gaps, violations and distances, mean and deviation above the median."""
+    return _grouped(groups, [measure.name for measure in measures]) if groups else Markup("")
+
+
+def _grouped(groups: Sequence[Group], names: Sequence[str]) -> Markup:
+    heads = ["Style", "Answers", *(name[:1].upper() + name[1:] for name in names)]
     bodies = [tag("tbody", _title(group.title, len(heads)), *map(_row, group.rows)) for group in groups]
     return _table(heads, bodies, text_columns=1)
 
@@ -29,7 +38,7 @@ def _row(row: Row) -> str:
         tag("th", words(row.arm), scope="row"),
         tag("td", row.answers, class_="num"),
         *cells,
-        tag("td", row.median_gap, class_="num"),
+        *([tag("td", row.median_gap, class_="num")] if row.median_gap else []),
     )
 
 
@@ -39,14 +48,25 @@ def _shown(cell: Shown) -> str:
 
 def difference_table(rows: Iterable[Difference]) -> Markup:
     """Return every pair with its difference, interval, adjusted p and verdict."""
-    heads = ["Problems", "By", "Style", "Against", "Verdict", "Difference", "95 % CI", "p (Holm)", "Count"]
+    heads = [
+        "Problems",
+        "By",
+        "Style",
+        "Against",
+        "Verdict",
+        "Difference",
+        "95 % CI",
+        "p (Holm)",
+        "Paired t p",
+        "Count",
+    ]
     lines = [
         tag(
             "tr",
             *(tag("td", words(text)) for text in (row.problems, row.measure, row.a, row.b, row.verdict)),
             *(
                 tag("td", words(text), class_="num")
-                for text in (row.difference, row.interval, row.p, row.problem_count)
+                for text in (row.difference, row.interval, row.p, row.paired_t, row.problem_count)
             ),
         )
         for row in rows

@@ -9,9 +9,10 @@ from markupsafe import Markup
 
 from fairtrial.analyse.comparison import Comparison, Group
 from fairtrial.analyse.figures.leaders import TONES, Figure
-from fairtrial.analyse.optimisation import LEVELS, AnswerGap, Cell, OptimisationReport
+from fairtrial.analyse.kinds import in_order
+from fairtrial.analyse.optimisation import AnswerGap, Cell, OptimisationReport
 from fairtrial.analyse.run import TrialRecord
-from fairtrial.analyse.wording.optimisation import ALL, kind_words
+from fairtrial.analyse.wording.optimisation import ALL, gap_words, kind_words
 from fairtrial.analyse.wording.scale import Scale, interval_words, signs
 from fairtrial.charts import DotRow, ForestRow, TrellisCell, TrellisRow, dot_rows, small_forest, trellis
 from fairtrial.charts.marks import Interval, Tone
@@ -35,9 +36,7 @@ class Shown(NamedTuple):
 
 
 METRICS = {
-    "normalised_gap": Shown(
-        "Gap", 1.0, 2, 1.0, "0 is the optimum, 1 is no better than random points", higher_is_better=False
-    ),
+    "normalised_gap": Shown("Gap", 1.0, 2, 1.0, "", higher_is_better=False),  # what it is, the report knows
     "feasible": Shown("Feasible", 100.0, 0, 100.0, "Percent of answers that keep every constraint"),
     "instruction_following": Shown("Followed", 100.0, 0, 100.0, "Percent of answers in the format that was asked for"),
     "quality": Shown("Quality", 1.0, 1, 100.0, "0–100: how close a valid answer is to the optimum"),
@@ -52,8 +51,12 @@ def style_figures(report: OptimisationReport, order: Sequence[str], href: Callab
         rows = [_row(arm, parts[arm].cells[measure], how, href(arm)) for arm in order if measure in parts[arm].cells]
         if rows:
             html = safe(small_forest(rows, name="Arm", number_name=how.name, within=(0.0, how.high)))
-            figures.append(Figure(how.name, html, how.words))
+            figures.append(Figure(how.name, html, how.words or _sentence(gap_words(report))))
     return figures
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def style_kinds(report: OptimisationReport, by: str, order: Sequence[str]) -> list[Figure]:
@@ -71,7 +74,7 @@ def style_kinds(report: OptimisationReport, by: str, order: Sequence[str]) -> li
             shown = [_cell(cell, mean, how) for cell, mean in zip(cells, overall, strict=True)]
             rows.append(TrellisRow(kind_words(by, kind), str(count), shown))
         html = safe(trellis(rows, arms, overall, name=by, within=(0.0, how.high)))
-        figures.append(Figure(how.name, html, how.words))
+        figures.append(Figure(how.name, html, how.words or _sentence(gap_words(report))))
     return figures if len(kinds) > 1 else []
 
 
@@ -97,8 +100,7 @@ def effect_figure(report: OptimisationReport) -> Markup:
 
 
 def _levels(pair: Comparison) -> list[Group]:
-    groups = {group.value: group for group in pair.groups if group.by == "difficulty"}
-    return [groups[level] for level in LEVELS if level in groups]
+    return sorted((group for group in pair.groups if group.by == "difficulty"), key=lambda one: in_order(one.value))
 
 
 def answers_figure(report: OptimisationReport, order: Sequence[str], href: Callable[[AnswerGap], str]) -> Markup:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairtrial.analyse.wording.numbers import with_deviation
+from fairtrial.analyse.wording.numbers import deviation
 from fairtrial.analyse.wording.scale import Scale, signs
 from fairtrial.analyse.wording.verdicts import WORDS, lead_of, margin_words, pair_sentence
 from fairtrial.core.text import counted, significant
@@ -161,11 +161,11 @@ def _on_this_case_line(pair: Comparison) -> str:
     assert pair.on_this_case is not None
     scale, test = Scale(pair.metric), pair.on_this_case.test
 
-    def shown(value: float) -> str:
-        return significant(scale.factor * value, 4)  # answers to one case may hardly differ
+    def shown(value: float, digits: int = 2) -> str:
+        return signs(significant(scale.factor * value, digits))  # answers to one case may hardly differ
 
     means = ", ".join(
-        f"{arm} {signs(with_deviation(mean, spread, shown))} over {counted(count, 'answer')}"
+        f"{arm} {shown(mean, 4)} ({deviation(spread, shown)}) over {counted(count, 'answer')}"
         for arm, mean, spread, count in (
             (pair.a, test.mean_a, test.std_dev_a, test.count_a),
             (pair.b, test.mean_b, test.std_dev_b, test.count_b),

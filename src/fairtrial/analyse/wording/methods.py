@@ -7,6 +7,7 @@ from fairtrial.analyse.optimisation import OptimisationReport
 from fairtrial.analyse.wording.comparisons import method_words
 from fairtrial.analyse.wording.optimisation import listed
 from fairtrial.core.text import counted
+from fairtrial.optim.verify import GapKind
 
 
 def methods(report: OptimisationReport) -> list[str]:
@@ -55,13 +56,27 @@ def _params(setup: Setup) -> str:
 def _verified(report: OptimisationReport) -> str:
     setup = report.setup
     solvers = f" ({listed(setup.solvers)})" if setup.solvers else ""
-    return (
+    known = (
         f"Objective values and constraint violations were recomputed from each answer's x; {setup.certified} of "
         f"{setup.problems} optima are certified by a solver's bound{solvers}. An answer is feasible if its largest "
-        f"violation, scaled by the norm of the constraint's row, is at most {setup.tolerance or '1e-06'}. The "
-        "normalised gap is (f(x) − f*)/(f_random − f*), clipped to [0, 1], where f_random is the mean objective of "
-        "seeded random feasible points; an answer without a usable point has a gap of 1."
+        f"violation, scaled by the norm of the constraint's row, is at most {setup.tolerance or '1e-06'}."
     )
+    alone = (
+        f"Of {counted(setup.problems - setup.known, 'problem')}, only the baseline is known: the objective is the one "
+        "that an answer claims, and nothing is said about feasibility."
+    )
+    told = [*([known] if setup.known else []), *([alone] if setup.known < setup.problems else [])]
+    gaps = [_GAPS[kind] for kind in setup.gaps]
+    return " ".join([*told, *gaps, "An answer without a usable point has a gap of 1."])
+
+
+_GAPS: dict[GapKind, str] = {
+    "chance": "The normalised gap is (f(x) − f*)/(f_random − f*), clipped to [0, 1], where f_random is the mean "
+    "objective of seeded random feasible points.",
+    "relative": "Where f_random is not known, the relative gap |f(x) − f*|/|f*| takes its place, at most 1.",
+    "absolute": "Where f_random is not known and f* is 0, the absolute gap |f(x) − f*| takes its place, at most 1.",
+    "exact": "Where no random feasible point is known, the gap is 0 at the optimum and 1 anywhere else.",
+}
 
 
 def _compared(report: OptimisationReport) -> str:
@@ -69,6 +84,13 @@ def _compared(report: OptimisationReport) -> str:
     found = report.comparisons
     if found is None:
         return "There is one arm, so nothing was compared."
+    if report.one_instance:
+        return (
+            f"Styles were compared by the composite, {following:g} × following + {closeness:g} × (1 − gap), on this "
+            "instance alone: the answers to it are the sample, in Student's two-sample t-test with pooled variance and "
+            "in the t-test paired by run. Nothing follows for other problems. Deviations are sample standard "
+            "deviations between answers."
+        )
     pair = found.pairs[0]
     wordings = (
         " The wordings are a random effect: their variance, beyond that of single answers, is added to the variance "
@@ -76,11 +98,14 @@ def _compared(report: OptimisationReport) -> str:
         if any(one.wordings for one in found.pairs)
         else " The effect is that of these wordings."
     )
+    count = len(found.pairs)
+    together = f" for all {count} pairs together (Holm); p-values are adjusted in the same way" if count > 1 else ""
     return (
-        f"Styles were compared by the composite, {following:g} × following + {closeness:g} × (1 − normalised gap), on "
+        f"Styles were compared by the composite, {following:g} × following + {closeness:g} × (1 − gap), on "
         "the same problems: answers to a problem were averaged first, problems of one family form a cluster "
-        f"({counted(pair.units, 'unit')}; {method_words(pair)}).{wordings} Confidence intervals "
-        f"are 95 % for all {counted(len(found.pairs), 'pair')} together (Holm); p-values are adjusted in the same way. "
+        f"({counted(pair.units, 'unit')}; {method_words(pair)}).{wordings} Confidence intervals are 95 %{together}. "
+        "Student's t-test paired by problem, which takes no account of families, wordings or limits of the scale, "
+        "stands beside it. "
         "Deviations are sample standard deviations between problems."
     )
 

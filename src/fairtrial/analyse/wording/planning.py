@@ -56,7 +56,7 @@ def variance_cells(arm: ArmVariance) -> list[str]:
 
 def steps_line(arm: ArmVariance) -> str:
     """Describe what the price of one more answer to every case would buy."""
-    price = f"{arm.calls} more calls" if arm.cost_usd is None else money(arm.cost_usd)
+    price = f"{arm.calls} more {'call' if arm.calls == 1 else 'calls'}" if arm.cost_usd is None else money(arm.cost_usd)
     words = {"cases": "{:.0f} more cases", "repeats": "one more repeat", "judgements": "{:.1f} more judgements each"}
     options = [f"{words[step.what].format(step.more)} → {number(step.std_err, 2)}" for step in arm.steps]
     return f"standard error {number(arm.std_err, 2)}; with {price}: {', or '.join(options)}"

@@ -13,7 +13,8 @@ from fairtrial.reports.csv import cell
 
 COLUMNS = (
     "row", "arm", "target", "style", "against", "by", "problems", "measure", "mean", "sd_between_problems",
-    "sd_within_problems", "ci95_low", "ci95_high", "median", "p_holm", "verdict", "problem_count", "answers",
+    "sd_within_problems", "ci95_low", "ci95_high", "median", "p_holm", "p_paired_t", "verdict",
+    "problem_count", "answers",
 )  # fmt: skip
 Fields = dict[str, object]
 
@@ -40,7 +41,6 @@ def _slice(arm: StyleResult, by: str, kind: str, part: Slice) -> Iterator[Fields
     about: Fields = {"row": "mean", "arm": arm.arm, "target": arm.target, "style": arm.style, "by": by}
     about |= {"problems": kind, "answers": part.trials}
     for measure, one in part.cells.items():
-        median = part.median_normalised_gap if measure == "normalised_gap" else None
         yield {
             **about,
             "measure": measure,
@@ -48,11 +48,9 @@ def _slice(arm: StyleResult, by: str, kind: str, part: Slice) -> Iterator[Fields
             "sd_between_problems": one.std_dev,
             "sd_within_problems": one.within,
             **_limits(one.ci95),
-            "median": median,
+            "median": one.median,
             "problem_count": one.problems,
         }
-    if part.relative_gap is not None:
-        yield {**about, "measure": "relative_gap", "mean": part.relative_gap, "median": part.median_relative_gap}
 
 
 def _pairs(report: OptimisationReport) -> Iterator[Fields]:
@@ -60,6 +58,17 @@ def _pairs(report: OptimisationReport) -> Iterator[Fields]:
         return
     for pair in (*report.comparisons.pairs, *report.comparisons.metrics):
         yield {"by": "all", "problems": "all", "p_holm": pair.p_adjusted, **_difference(pair, pair)}
+        if (here := pair.on_this_case) is not None:
+            yield {
+                **_difference(pair, pair),
+                "by": "answers",
+                "problems": "on this instance",
+                "p_holm": here.p_adjusted,
+                "p_paired_t": here.test.paired_p_value,
+                **_limits(here.test.ci95),
+                "verdict": here.verdict,
+                "answers": here.test.count_a + here.test.count_b,
+            }
         for kind in pair.groups:
             yield {"by": kind.by, "problems": kind.value, "p_holm": kind.p_value, **_difference(pair, kind)}
 
@@ -72,6 +81,7 @@ def _difference(pair: Comparison, part: Comparison | Kind) -> Fields:
         "measure": pair.metric,
         "mean": part.difference,
         **_limits(part.ci95),
+        "p_paired_t": part.paired_t.p_value if part.paired_t else None,
         "verdict": part.verdict,
         "problem_count": part.count,
     }

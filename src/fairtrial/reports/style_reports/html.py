@@ -12,6 +12,7 @@ from fairtrial.analyse.figures import (
     difference_table,
     effect_figure,
     format_steps_table,
+    gaps_table,
     guide_table,
     leaders,
     style_figures,
@@ -20,10 +21,14 @@ from fairtrial.analyse.figures import (
 from fairtrial.analyse.optimisation import OptimisationReport
 from fairtrial.analyse.wording.methods import bibtex, citation, methods
 from fairtrial.analyse.wording.optimisation import (
-    DIFFERENCE_NOTE,
-    TABLE_NOTE,
     composite_words,
+    difference_note,
     differences,
+    gap_measures,
+    gap_note,
+    gap_notes,
+    gap_table,
+    gap_words,
     headline,
     headline_of,
     interaction_lines,
@@ -32,6 +37,7 @@ from fairtrial.analyse.wording.optimisation import (
     measure_notes,
     second_opinion,
     style_table,
+    table_note,
     warnings,
 )
 from fairtrial.charts.svg import safe
@@ -43,7 +49,8 @@ _MORE = (("n", "By size"), ("family", "By family"))  # tables beside that by dif
 
 def render(report: OptimisationReport) -> str:
     """Return the whole page."""
-    return render_page("styles.html.j2", title=f"{report.suite}: {headline(report)}", styles=view(report, Links()))
+    shown = report.shown()
+    return render_page("styles.html.j2", title=f"{report.suite}: {headline(shown)}", styles=view(report, Links()))
 
 
 def body(report: OptimisationReport, links: Links) -> Markup:
@@ -53,6 +60,8 @@ def body(report: OptimisationReport, links: Links) -> Markup:
 
 def view(report: OptimisationReport, links: Links) -> dict[str, Any]:
     """Return what a page shows of a report; `links` say where arms lead."""
+    links = _by_shown_names(links, report)
+    report = report.shown()
     leaderboard = leaderboard_of(report)
     order = [one.label for one in leaderboard.places] if leaderboard else [arm.arm for arm in report.arms]
     return {
@@ -64,10 +73,14 @@ def view(report: OptimisationReport, links: Links) -> dict[str, Any]:
         "warnings": warnings(report),
         "leaders": leaders(leaderboard, {}, links) if leaderboard else "",
         "table": guide_table(style_table(report)),
-        "table_note": TABLE_NOTE,
+        "table_note": table_note(report),
+        "gaps": gaps_table(gap_table(report), gap_measures(report)),
+        "gap_note": gap_note(report),
+        "gap_notes": gap_notes(report),
+        "gap": gap_words(report),
         "measures": measure_notes(report),
         "differences": difference_table(differences(report)),
-        "difference_note": DIFFERENCE_NOTE,
+        "difference_note": difference_note(report),
         "interactions": interaction_lines(report),
         "figures": style_figures(report, order, links.arm),
         "kinds": [(title, figures) for by, title in KINDS if (figures := style_kinds(report, by, order))],
@@ -82,3 +95,12 @@ def view(report: OptimisationReport, links: Links) -> dict[str, Any]:
         "problems": report.setup.problems,
         "answer_count": sum(arm.overall.trials for arm in report.arms),
     }
+
+
+def _by_shown_names(links: Links, report: OptimisationReport) -> Links:
+    """Return links that know arms by the names that people read."""
+    whole = {shown: name for name, shown in report.names.items()}
+    return links._replace(
+        arm=lambda name: links.arm(whole.get(name, name)),
+        pair=lambda a, b: links.pair(whole.get(a, a), whole.get(b, b)),
+    )

@@ -25,7 +25,7 @@ def document(report: OptimisationReport) -> dict[str, object]:
     for arm in numbers["arms"]:
         for part in (arm["overall"], *(part for kinds in arm["by"].values() for part in kinds.values())):
             _add_means(part)
-    words = {"headline": headline(report), "methods": methods(report), "citation": citation(report)}
+    words = {"headline": headline(report.shown()), "methods": methods(report), "citation": citation(report)}
     return {"schema_version": SCHEMA_VERSION, **words, **numbers}
 
 
@@ -34,3 +34,5 @@ def _add_means(part: dict[str, Any]) -> None:
     part["format_steps"] = sum(part["steps"]) if part["steps"] else None
     for measure in MEASURES:
         part[measure.replace(" ", "_")] = part["cells"].get(measure, {}).get("mean")
+    for measure in ("normalised_gap", "relative_gap", "absolute_gap"):
+        part[f"median_{measure}"] = part["cells"].get(measure, {}).get("median")

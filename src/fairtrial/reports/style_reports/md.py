@@ -5,18 +5,23 @@ from __future__ import annotations
 from fairtrial.analyse.optimisation import OptimisationReport
 from fairtrial.analyse.wording.methods import bibtex, citation, methods
 from fairtrial.analyse.wording.optimisation import (
-    DIFFERENCE_NOTE,
+    DIFFERENCE_COLUMNS,
     MEASURES,
-    TABLE_NOTE,
     composite_words,
+    difference_note,
     differences,
     format_table,
+    gap_measures,
+    gap_note,
+    gap_notes,
+    gap_table,
     headline,
     interaction_lines,
     length_lines,
     measure_notes,
     second_opinion,
     style_table,
+    table_note,
     warnings,
 )
 from fairtrial.reports.markdown import plain, table
@@ -24,14 +29,17 @@ from fairtrial.reports.markdown import plain, table
 
 def render(report: OptimisationReport) -> str:
     """Return the report as Markdown."""
+    report = report.shown()
     lines = [f"# {plain(report.suite)}", "", f"**{plain(headline(report))}**", ""]
     lines += [plain(composite_words(report)), plain(second_opinion(report)), ""]
     lines += [f"> {plain(line)}" for line in warnings(report)]
-    lines += ["", "## Every style", "", TABLE_NOTE, "", *_styles(report), ""]
+    lines += ["", "## Every style", "", table_note(report), "", *_styles(report), ""]
     lines += [f"- {plain(note)}" for note in measure_notes(report)]
+    if gap_measures(report):
+        lines += ["", "## Gaps and distances", "", gap_note(report), "", *_gaps(report), ""]
+        lines += [f"- {plain(note)}" for note in gap_notes(report)]
     if rows := differences(report):
-        columns = ["problems", "by", "style", "against", "difference", "95 % CI", "p (Holm)", "count", "verdict"]
-        lines += ["", "## Differences", "", DIFFERENCE_NOTE, "", *table(columns, rows), ""]
+        lines += ["", "## Differences", "", difference_note(report), "", *table(list(DIFFERENCE_COLUMNS), rows), ""]
         lines += [f"- {plain(line)}" for line in interaction_lines(report)]
     columns, steps = format_table(report)
     if steps:
@@ -52,6 +60,16 @@ def _styles(report: OptimisationReport) -> list[str]:
             row.median_gap,
         ]
         for group in style_table(report)
+        for row in group.rows
+    ]
+    return table(columns, rows)
+
+
+def _gaps(report: OptimisationReport) -> list[str]:
+    columns = ["problems", "style", "answers", *(measure.name for measure in gap_measures(report))]
+    rows = [
+        [group.title, row.arm, row.answers, *(", ".join(filter(None, (one.main, one.interval))) for one in row.cells)]
+        for group in gap_table(report)
         for row in group.rows
     ]
     return table(columns, rows)

@@ -9,20 +9,26 @@ from collections.abc import Sequence
 from fairtrial.analyse.optimisation import OptimisationReport
 from fairtrial.analyse.wording.methods import bibtex, citation, methods
 from fairtrial.analyse.wording.optimisation import (
-    DIFFERENCE_NOTE,
+    DIFFERENCE_COLUMNS,
     MEASURES,
-    TABLE_NOTE,
+    Difference,
     Group,
     Row,
     composite_words,
+    difference_note,
     differences,
     format_table,
+    gap_measures,
+    gap_note,
+    gap_notes,
+    gap_table,
     headline,
     interaction_lines,
     length_lines,
     measure_notes,
     second_opinion,
     style_table,
+    table_note,
     warnings,
 )
 from fairtrial.core.text import printable
@@ -31,10 +37,14 @@ _HEAD = r"""\documentclass[a4paper,10pt]{article}
 \usepackage[T1]{fontenc}
 \usepackage[utf8]{inputenc}
 \usepackage{textcomp}
-\usepackage{booktabs}
+\IfFileExists{booktabs.sty}{\usepackage{booktabs}}
+{\newcommand{\toprule}{\hline}\newcommand{\midrule}{\hline}\newcommand{\bottomrule}{\hline}}
 \usepackage[margin=2cm]{geometry}
 \begin{document}
+\sloppy
 """
+_NAME_WIDTH = "3.2cm"
+_LONG_WORD, _PIECE = 20, 12  # characters
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -92,21 +102,23 @@ def _letter(letter: str) -> str:
 
 def render(report: OptimisationReport) -> str:
     """Return the document."""
+    report = report.shown()
     parts = [
         _HEAD,
-        rf"\section*{{{escaped(report.suite)}}}",
-        rf"\textbf{{{escaped(headline(report))}}}",
+        rf"\section*{{{_wrapped(report.suite)}}}",
+        rf"\textbf{{{_wrapped(headline(report))}}}",
         "",
-        escaped(f"{composite_words(report)} {second_opinion(report)}"),
-        *(f"\n{escaped(line)}" for line in warnings(report)),
+        _wrapped(f"{composite_words(report)} {second_opinion(report)}"),
+        *(f"\n{_wrapped(line)}" for line in warnings(report)),
         "",
         _style_table(report),
+        _gap_table(report),
         _difference_table(report),
         _format_table(report),
         r"\subsection*{Methods}",
-        *(f"{escaped(part)}\n" for part in (*methods(report), *interaction_lines(report), *length_lines(report))),
+        *(f"{_wrapped(part)}\n" for part in (*methods(report), *interaction_lines(report), *length_lines(report))),
         r"\subsection*{Citation}",
-        escaped(citation(report)),
+        _wrapped(citation(report)),
         "",
         *(f"% {line}" for line in bibtex(report).splitlines()),
         r"\end{document}",
@@ -115,25 +127,51 @@ def render(report: OptimisationReport) -> str:
     return "\n".join(parts)
 
 
+def _wrapped(text: str) -> str:
+    """Return escaped text in which names and checksums that are too long for a line may be broken."""
+    return " ".join(
+        r"\allowbreak{}".join(escaped(word[at : at + _PIECE]) for at in range(0, len(word), _PIECE))
+        if len(word) > _LONG_WORD
+        else escaped(word)
+        for word in printable(text).split()
+    )
+
+
+def _name(text: str) -> str:
+    """Return a name for the first column, on several lines if it is long."""
+    return rf"\parbox[t]{{{_NAME_WIDTH}}}{{\raggedright {_wrapped(text)}}}"
+
+
 def _style_table(report: OptimisationReport) -> str:
     names = ["style", "answers", *(measure.name for measure in MEASURES), "median gap"]
     lines = [line for group in style_table(report) for line in _group(group, len(names))]
-    note = " ".join([TABLE_NOTE, *(f"{line}." for line in measure_notes(report))])
-    return _table("l" + "r" * (len(names) - 1), names, lines, f"Prompt styles. {note}", "styles")
+    note = " ".join([table_note(report), *(f"{line}." for line in measure_notes(report))])
+    return _table(names, lines, f"Prompt styles. {note}", "styles")
+
+
+def _gap_table(report: OptimisationReport) -> str:
+    names = ["style", "answers", *(measure.name for measure in gap_measures(report))]
+    lines = [line for group in gap_table(report) for line in _group(group, len(names))]
+    note = " ".join([gap_note(report), *(f"{line}." for line in gap_notes(report))])
+    return _table(names, lines, f"Gaps and distances. {note}", "gaps") if lines else ""
 
 
 def _group(group: Group, columns: int) -> list[str]:
-    title = rf"\midrule \multicolumn{{{columns}}}{{l}}{{\emph{{{escaped(group.title)}}}}} \\"
-    return [title, *(line for row in group.rows for line in _row(row))]
+    return [_title(group.title, columns), *(line for row in group.rows for line in _row(row))]
+
+
+def _title(title: str, columns: int) -> str:
+    return rf"\midrule \multicolumn{{{columns}}}{{l}}{{\emph{{{_wrapped(title)}}}}} \\"
 
 
 def _row(row: Row) -> list[str]:
-    main = [f"{escaped(one.mean)} {_small(f'({one.deviation})' if one.deviation else '')}".strip() for one in row.cells]
-    below = [_small(one.interval) for one in row.cells]
-    return [
-        _line([escaped(row.arm), escaped(row.answers), *main, escaped(row.median_gap)]),
-        _line(["", "", *below, ""]),
-    ]
+    """Return the mean, and below it the deviation and the interval or median, each on a line of its own."""
+    last = [row.median_gap] if row.median_gap else []
+    lines = [_line([_name(row.arm), escaped(row.answers), *(escaped(one.mean) for one in row.cells), *last])]
+    for texts in ([one.deviation for one in row.cells], [one.interval for one in row.cells]):
+        if any(texts):
+            lines.append(_line(["", "", *map(_small, texts), *("" for _ in last)]))
+    return lines
 
 
 def _small(text: str) -> str:
@@ -141,35 +179,47 @@ def _small(text: str) -> str:
 
 
 def _difference_table(report: OptimisationReport) -> str:
+    """Return the differences, the pairs of arms one after another: their names may be long."""
     rows = differences(report)
-    if not rows:
-        return ""
-    names = ["problems", "by", "style", "against", "difference", "95 % CI", "p (Holm)", "count", "verdict"]
-    lines = [r"\midrule", *(_line([escaped(text) for text in row]) for row in rows)]
-    return _table("llllrrrrl", names, lines, f"Differences between styles. {DIFFERENCE_NOTE}", "differences")
+    names = [name for name in DIFFERENCE_COLUMNS if name not in ("style", "against")]
+    pairs = dict.fromkeys((row.a, row.b) for row in rows)
+    lines = [line for a, b in pairs for line in _pair(a, b, rows, len(names))]
+    caption = f"Differences between styles. {difference_note(report)}"
+    return _table(names, lines, caption, "differences") if rows else ""
+
+
+def _pair(a: str, b: str, rows: Sequence[Difference], columns: int) -> list[str]:
+    own = [row for row in rows if (row.a, row.b) == (a, b)]
+    shown = [[*row[:2], *row[4:]] for row in own]
+    return [
+        _title(f"{a} against {b}", columns),
+        *(_line([_name(first), *map(escaped, rest)]) for first, *rest in shown),
+    ]
 
 
 def _format_table(report: OptimisationReport) -> str:
     names, rows = format_table(report)
     if not rows:
         return ""
-    lines = [r"\midrule", *(_line([escaped(text) for text in row]) for row in rows)]
+    lines = [r"\midrule", *(_line([_name(first), *map(escaped, rest)]) for first, *rest in rows)]
     caption = "Answers that kept the format up to each step; each step needs those before it."
-    return _table("l" + "r" * (len(names) - 1), names, lines, caption, "format")
+    return _table(names, lines, caption, "format")
 
 
-def _table(columns: str, names: Sequence[str], lines: Sequence[str], caption: str, label: str) -> str:
+def _table(names: Sequence[str], lines: Sequence[str], caption: str, label: str) -> str:
+    columns = "l" + "r" * (len(names) - 1)
+    heads = [r"\shortstack[r]{" + r"\\ ".join(map(escaped, name.split())) + "}" for name in names[1:]]
     return "\n".join(
         [
             r"\begin{table}[htbp]",
             r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
-            _line([escaped(name) for name in names]),
+            _line([escaped(names[0]), *heads]),
             *lines,
             r"\bottomrule",
             r"\end{tabular}",
-            rf"\caption{{{escaped(caption)}}}\label{{tab:{label}}}",
+            rf"\caption{{{_wrapped(caption)}}}\label{{tab:{label}}}",
             r"\end{table}",
         ]
     )
