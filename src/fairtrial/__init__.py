@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fairtrial.analyse.gate import Gate
     from fairtrial.analyse.items import CaseAnalysis
     from fairtrial.analyse.kind_means import KindMeans
+    from fairtrial.analyse.optimisation import OptimisationReport
     from fairtrial.analyse.pairs import PairsSummary
     from fairtrial.analyse.planning import Power, Variance
     from fairtrial.analyse.rank import Ranking
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         aretry,
         arun,
         ascore,
+        astyles,
         atools,
         avariance,
         calibrate,
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
         retry,
         run,
         score,
+        styles,
         tools,
         variance,
     )
@@ -96,6 +99,7 @@ _HOMES = {
     "FairtrialError": "fairtrial.core.errors",
     "Gate": "fairtrial.analyse.gate",
     "KindMeans": "fairtrial.analyse.kind_means",
+    "OptimisationReport": "fairtrial.analyse.optimisation",
     "PairsSummary": "fairtrial.analyse.pairs",
     "Power": "fairtrial.analyse.planning",
     "Ranking": "fairtrial.analyse.rank",
@@ -123,6 +127,7 @@ __all__ = [
     "Gate",
     "KindMeans",
     "Labels",
+    "OptimisationReport",
     "PairsSummary",
     "Power",
     "Ranking",
@@ -157,6 +162,7 @@ __all__ = [
     "aretry",
     "arun",
     "ascore",
+    "astyles",
     "atools",
     "avariance",
     "calibrate",
@@ -182,6 +188,7 @@ __all__ = [
     "retry",
     "run",
     "score",
+    "styles",
     "tools",
     "variance",
 ]

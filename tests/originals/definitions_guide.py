@@ -61,7 +61,7 @@ INSTANCES = {
     "medium-2": Instance("medium", (0.5,) * 10, 10.0, 20.0, maximise=True),
     "medium-3": Instance("medium", (-1.0,) * 6, 0.0),
     "hard-1": Instance("hard", (2.0, -2.0) * 4, 4.0),
-    "hard-2": Instance("hard", (3.0,) * 10, 30.0, -7.0),
+    "hard-2": Instance("hard", (3.0,) * 10, 25.0, -7.0),
 }
 
 
@@ -78,25 +78,26 @@ class Evaluated(NamedTuple):
     reported: float | None = None  # the largest of constraint_violations
 
 
-def read(path: Path, n: int) -> dict[str, Any] | None:
-    """The object of an answer that keeps to the format; None otherwise."""
+def read(path: Path, n: int) -> tuple[dict[str, Any] | None, bool]:
+    """The object of an answer that has a point, and whether it keeps to the format."""
     try:
         answer = json.loads(path.read_text("utf-8"))
     except ValueError:
-        return None
-    right = isinstance(answer, dict) and {"x", "objective_value"} <= answer.keys()
-    return answer if right and len(answer["x"]) == n and all(map(math.isfinite, answer["x"])) else None
+        return None, False
+    if len(answer["x"]) != n or not all(map(math.isfinite, answer["x"])):
+        return None, False
+    return answer, "objective_value" in answer
 
 
 def evaluate(path: Path, instance: Instance) -> Evaluated:
     """An answer against its problem: objective and violations from x."""
-    answer = read(path, instance.n)
+    answer, followed = read(path, instance.n)
     if answer is None:
         return Evaluated(False, feasible=False)
     x = answer["x"]
     objective, violation = instance.objective(x), instance.violation(x)
     return Evaluated(
-        True,
+        followed,
         violation <= TOLERANCE,
         violation,
         absolute_gap(objective, instance.best),
@@ -109,7 +110,7 @@ def evaluate(path: Path, instance: Instance) -> Evaluated:
 
 def evaluate_alone(path: Path, baseline: dict[str, Any]) -> Evaluated:
     """An answer against a baseline file alone: the objective is the one that it claims."""
-    answer = read(path, len(baseline["x"]))
+    answer, _ = read(path, len(baseline["x"]))
     if answer is None:
         return Evaluated(False)
     claimed, best = answer["objective_value"], baseline["objective_value"]

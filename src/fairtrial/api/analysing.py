@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fairtrial.analyse.comparison import Comparison, Comparisons
     from fairtrial.analyse.gate import Gate
     from fairtrial.analyse.items import CaseAnalysis
+    from fairtrial.analyse.optimisation import OptimisationReport
     from fairtrial.analyse.planning import Power, Variance
     from fairtrial.analyse.rank import Ranking
     from fairtrial.analyse.series import MultiRun
@@ -86,6 +87,18 @@ def tools(run: AnyRun = "latest", *, store: str | None = None) -> ToolReport:
     from fairtrial.analyse.tool_report import tool_report
 
     return tool_report(open_given(run, store))
+
+
+def styles(
+    run: AnyRun = "latest", *, weights: tuple[float, float] = (0.5, 0.5), store: str | None = None
+) -> OptimisationReport:
+    """Compare the prompt styles of a run on optimisation problems: following, feasibility, gaps and composites.
+
+    `weights` are those of following and of closeness to the optimum in the composites.
+    """
+    from fairtrial.analyse.optimisation import optimisation_report
+
+    return optimisation_report(open_given(run, store), weights)
 
 
 def gate(
@@ -232,6 +245,7 @@ def compare(
 arank = twin(rank, "arank")
 apower = twin(power, "apower")
 avariance = twin(variance, "avariance")
+astyles = twin(styles, "astyles")
 atools = twin(tools, "atools")
 agate = twin(gate, "agate")
 aaggregate = twin(aggregate, "aaggregate")

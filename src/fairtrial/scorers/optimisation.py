@@ -185,7 +185,8 @@ def _details(answered: Answered, verified: Verified, baseline: Baseline) -> dict
 def _reported(answered: Answered, verified: Verified, tolerance: float) -> dict[str, float]:
     """Return the violation that an answer reports, and what it would be worth with it; nothing if it reports none."""
     credit = reported_credit(verified, answered.violations, tolerance)
-    values = {"reported_violation": answered.violations, "reported_credit": credit}
+    violation = answered.violations if answered.x is not None else None
+    values = {"reported_violation": violation, "reported_credit": credit}
     return {name: value for name, value in values.items() if value is not None}
 
 

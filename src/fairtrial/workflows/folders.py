@@ -31,9 +31,10 @@ def write_answer(path: Path, answer: dict[str, Any]) -> None:
 def write_folder(run: Run, folder: Path) -> int:
     """Write every answer of a run as INSTANCE/STYLE_N.json next to its baseline, and return their number.
 
-    With several targets, the target's name precedes the style.
+    With several targets, the target's name precedes the style; where there is one condition only, it is the name.
     """
     several_targets = len({arm.target.id for arm in run.plan_arms}) > 1
+    several_styles = len({arm.condition.name for arm in run.plan_arms}) > 1
     names: dict[str, str] = {}
     count = 0
     for trial in run.trials():
@@ -42,7 +43,8 @@ def write_folder(run: Run, folder: Path) -> int:
         instance = folder / trial.case_id
         if not (instance / "baseline.json").exists():
             _write_instance(run, trial.case_id, instance)
-        style = f"{trial.target}-{trial.condition}" if several_targets else trial.condition
+        both = (trial.target, trial.condition) if several_styles else (trial.target,)
+        style = "-".join(both) if several_targets else trial.condition
         name = _file_name(style, names)
         (instance / f"{name}_{trial.repeat}.json").write_text(trial.answer, "utf-8")
         count += 1
