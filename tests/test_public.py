@@ -34,6 +34,7 @@ LIBRARY = {
         "Gate",
         "KindMeans",
         "Labels",
+        "OptimisationReport",
         "PairsSummary",
         "Power",
     ),

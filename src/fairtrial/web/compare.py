@@ -25,6 +25,7 @@ from fairtrial.analyse.wording.comparisons import (
 )
 from fairtrial.analyse.wording.leaderboards import decided_words
 from fairtrial.analyse.wording.scale import Scale, interval_words
+from fairtrial.analyse.wording.verdicts import WORDS
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.ids import content_hash
@@ -164,6 +165,7 @@ class Compare:
         }  # fmt: skip
         return {
             "pair": pair,
+            "verdict": WORDS[pair.verdict],
             "bounds": interval_words(pair.ci95, pair.metric, comparisons.margin) if pair.ci95 else "",
             "sentence": comparison_headline(comparisons),
             "basis": basis_words(pair, comparisons.margin),

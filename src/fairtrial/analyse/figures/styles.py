@@ -12,7 +12,7 @@ from fairtrial.analyse.figures.leaders import TONES, Figure
 from fairtrial.analyse.kinds import in_order
 from fairtrial.analyse.optimisation import AnswerGap, Cell, OptimisationReport
 from fairtrial.analyse.run import TrialRecord
-from fairtrial.analyse.wording.optimisation import ALL, gap_words, kind_words
+from fairtrial.analyse.wording.optimisation import ALL, gap_words, kind_words, shown_number
 from fairtrial.analyse.wording.scale import Scale, interval_words, signs
 from fairtrial.charts import DotRow, ForestRow, TrellisCell, TrellisRow, dot_rows, small_forest, trellis
 from fairtrial.charts.marks import Interval, Tone
@@ -149,7 +149,7 @@ def _interval(bounds: Interval | None, how: Shown) -> Interval | None:
 
 
 def _words(value: float | None, how: Shown) -> str:
-    return "–" if value is None else f"{how.factor * value:.{how.digits}f}"
+    return "–" if value is None else shown_number(how.factor * value, how.digits)
 
 
 def _bounds(bounds: Interval | None, how: Shown) -> str:

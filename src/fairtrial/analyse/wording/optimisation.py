@@ -256,7 +256,7 @@ def _row(arm: str, part: Slice) -> Row:
         arm,
         str(part.trials),
         shown_cells(part),
-        "–" if (found := part.median("normalised_gap")) is None else f"{found:.2f}",
+        "–" if (found := part.median("normalised_gap")) is None else shown_number(found, 2),
     )
 
 
@@ -267,11 +267,16 @@ def shown_cells(part: Slice, most_digits: int = 9) -> list[Shown]:
     ]
 
 
+def shown_number(value: float, digits: int) -> str:
+    """Format a number with so many digits; one that is nearly 0 is not called 0, which is the optimum itself."""
+    rounded = round(value, digits) + 0.0
+    small = not rounded and abs(value) > _NEARLY_ZERO
+    return signs(f"{value:.1g}" if small else f"{rounded:.{digits}f}")
+
+
 def _shown(cell: Cell | None, factor: float, digits: int) -> Shown:
     def number(value: float) -> str:
-        rounded = round(factor * value, digits) + 0.0
-        small = not rounded and abs(factor * value) > _NEARLY_ZERO  # 0 is the optimum itself
-        return signs(f"{factor * value:.1g}" if small else f"{rounded:.{digits}f}")
+        return shown_number(factor * value, digits)
 
     if cell is None or cell.mean is None:
         return Shown("–")

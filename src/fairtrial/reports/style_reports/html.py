@@ -85,7 +85,7 @@ def view(report: OptimisationReport, links: Links) -> dict[str, Any]:
         "figures": style_figures(report, order, links.arm),
         "kinds": [(title, figures) for by, title in KINDS if (figures := style_kinds(report, by, order))],
         "kind_tables": [(title, guide_table(rows)) for by, title in _MORE if (rows := style_table(report, by)[1:])],
-        "effect": effect_figure(report),
+        "effect": "" if report.one_instance else effect_figure(report),
         "answers": answers_figure(report, order, lambda _: ""),
         "steps": format_steps_table(report),
         "lengths": length_lines(report),
