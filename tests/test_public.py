@@ -22,7 +22,20 @@ VERBS = {
         "multi_run",
         "open_run",
     ),
-    *("pairwise", "power", "rank", "report", "rescore", "resume", "retry", "run", "score", "tools", "variance"),
+    *(
+        "pairwise",
+        "power",
+        "rank",
+        "report",
+        "rescore",
+        "resume",
+        "retry",
+        "run",
+        "score",
+        "styles",
+        "tools",
+        "variance",
+    ),
 }
 LIBRARY = {
     *("Answer", "Case", "Failure", "FairtrialError", "Run", "RunOptions", "RunSeries", "Score", "Suite", "TrialRecord"),

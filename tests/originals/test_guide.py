@@ -508,6 +508,8 @@ def test_a_run_ends_with_the_guides_table_and_names_styles_alone(asked):
     agree("arms in JSON", [arm["arm"] for arm in document["arms"]], [f"python:model.py:query/{one}" for one in STYLES])
     rows = list(csv.DictReader(StringIO(said_csv())))
     assert {row["arm"] for row in rows} == {f"python:model.py:query/{one}" for one in STYLES}
+    agree("styles are names of arms", said("compare", "--arms", *STYLES), said("compare"))
+    assert said("show", "--trials", "--arm", "polite").count("model.py:query/polite") >= 10
     shown = said("show", "latest")
     assert "quality over" not in shown  # it is the score, whose difference is given already
 

@@ -341,15 +341,17 @@ def choose(scores: ScoreTable, names: Sequence[str] = ()) -> list[tuple[ArmScore
 
 
 def pick(scores: ScoreTable, name: str) -> ArmScores:
-    """Return the arm of that name, or `ARM@SOURCE` if several sources have it."""
+    """Return the arm of that name, or `ARM@SOURCE` if several sources have it; or the only arm of a condition."""
     matches = [one for one in scores.arms if name in (one.label, *_names(one))]
     matches = matches or [one for one in scores.arms if one.arm.name == name]
+    matches = matches or [one for one in scores.arms if one.arm.condition.name == name]
     if len(matches) == 1:
         return matches[0]
     if not matches:
         labels = ", ".join(one.label for one in scores.arms)
         raise FairtrialError(f"there is no arm `{name}`; the arms are: {labels}")
-    raise FairtrialError(f"`{name}` is in several runs: write {' or '.join(one.label for one in matches)}")
+    where = "runs" if len(scores.sources) > 1 else "arms"
+    raise FairtrialError(f"`{name}` is in several {where}: write {' or '.join(one.label for one in matches)}")
 
 
 def _names(one: ArmScores) -> list[str]:

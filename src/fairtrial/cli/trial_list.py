@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -34,6 +34,7 @@ def find_trials(run: Run, filters: Filters) -> Found:
     """Find the matching trials; a name that the run does not have is an error."""
     from fairtrial.store.trial_query import TrialQuery, matching_trials
 
+    filters = filters._replace(arms=tuple(_whole_names(run, filters.arms)))
     _check(run, filters)
     best = _best_arm(run) if filters.wrong and not filters.arms else ""
     names = [arm.name for arm in run.plan_arms]
@@ -51,6 +52,14 @@ def find_trials(run: Run, filters: Filters) -> Found:
         worst_first=filters.wrong,
     )
     return Found(matching_trials(run.store, run.record, query), filters, best)
+
+
+def _whole_names(run: Run, names: Iterable[str]) -> Iterator[str]:
+    """Yield the names of the arms that are meant; a condition means every arm with it."""
+    known = {arm.name for arm in run.plan_arms}
+    for name in names:
+        own = [arm.name for arm in run.plan_arms if arm.condition.name == name]
+        yield from [name] if name in known or not own else own
 
 
 def _check(run: Run, filters: Filters) -> None:
