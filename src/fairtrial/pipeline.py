@@ -28,11 +28,19 @@ import msgspec
 
 from fairtrial.analyse import Run
 from fairtrial.config import RunOptions, Suite, load_suite, parse_suite
-from fairtrial.core.errors import FairtrialError, InterruptedWorkError, ProblemsError, TargetUnusableError
+from fairtrial.config.source import Source
+from fairtrial.core.errors import (
+    FairtrialError,
+    InterruptedWorkError,
+    Problem,
+    ProblemsError,
+    TargetUnusableError,
+)
 from fairtrial.core.experiment import Arm
 from fairtrial.core.ids import canonical_json, new_id
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.target import Target
+from fairtrial.core.variables import Variables
 from fairtrial.engine.feed import CaseFeed
 from fairtrial.engine.job import HERE, Halt, Job, Where
 from fairtrial.engine.progress import Progress
@@ -41,7 +49,7 @@ from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.session import Engine
 from fairtrial.engine.targets import targets_of
 from fairtrial.engine.watching import Watch
-from fairtrial.importers import read_foreign, suite_text
+from fairtrial.importers import Imported, read_foreign, suite_text
 from fairtrial.store import Store, ledger, totals
 from fairtrial.store.files import kept_journals, kept_workspaces
 from fairtrial.store.planned import Planned, planned_cases
@@ -71,13 +79,28 @@ def load(
         suite = load_suite(path, options, placeholders=placeholders, whole=whole)
         suite.path = path
         return suite
-    file = f"{path} (converted to a suite)"  # line numbers refer to the converted suite
-    text = suite_text(foreign.imported)
-    suite = parse_suite(text, file=file, folder=path.parent, options=options, placeholders=placeholders)
+    text = suite_text(foreign.imported, path.parent)
+    try:
+        suite = parse_suite(text, file=str(path), folder=path.parent, options=options, placeholders=placeholders)
+    except ProblemsError as error:
+        raise ProblemsError(_in_the_original(error.problems, foreign.imported, path)) from None
     suite.path = path
     suite.notes = [f"not carried over from {foreign.tool}: {finding}" for finding in foreign.imported.findings]
     suite.notes += [f"unlike {foreign.tool}: {difference}" for difference in foreign.imported.differences]
     return suite
+
+
+def _in_the_original(problems: Sequence[Problem], imported: Imported, path: Path) -> list[Problem]:
+    """Return the problems of a converted suite where they are in the file that people have."""
+    lines = Source(path.read_text("utf-8"), str(path), Variables({}, placeholders=True))
+
+    def moved(problem: Problem) -> Problem:
+        if problem.file != str(path):  # such as the dataset
+            return problem
+        key = imported.key_of(problem.key)
+        return msgspec.structs.replace(problem, key=key, line=lines.line(tuple(key.split("."))))
+
+    return [moved(problem) for problem in problems]
 
 
 def load_text(text: str, *, file: str, folder: Path, options: RunOptions | None = None) -> Suite:

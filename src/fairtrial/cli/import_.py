@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from fairtrial.cli.options import option
 from fairtrial.core.text import counted
@@ -75,11 +76,11 @@ def _suite_command(tool: str) -> click.Command:
         default="value",
         help="Benchmarks: ask for the optimal value, or for a program that finds it.",
     )
-    def convert(file: Path, output: Path, force: bool, run_code: bool, sandbox: str, answer: str) -> None:
+    def convert(file: Path, output: Path, force: bool, run_code: bool, sandbox: str, answer: str) -> int:
         from fairtrial.core.trust import running_code
 
         with running_code(run_code):
-            _convert(tool, file, output, force=force, run_code=run_code, sandbox=sandbox, answer=answer)
+            return _convert(tool, file, output, force=force, run_code=run_code, sandbox=sandbox, answer=answer)
 
     return convert
 
@@ -90,7 +91,7 @@ Everything that has no counterpart here is listed; nothing is dropped silently. 
 --no-keys` does; code of the original that it needs is written beside it."""
 
 
-def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool, sandbox: Any, answer: str) -> None:
+def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool, sandbox: Any, answer: str) -> int:
     from fairtrial.core.errors import FairtrialError
     from fairtrial.importers import write_suite
 
@@ -108,14 +109,14 @@ def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool
         if not force and path.exists() and path.read_bytes() != content:
             raise FairtrialError(f"{path} already exists: write the suite elsewhere with -o, or use --force")
     write_suite(imported, output, source=file.name, tool=tool)
-    click.echo(f"written: {output} ({counted(len(imported.suite.get('cases', [])), 'case')})", err=True)
+    click.echo(f"written: {output}{_size(imported)}", err=True)
     for path in list(written)[:_MOST_FILES]:
         click.echo(f"written: {path} (code of the original)", err=True)
     if len(written) > _MOST_FILES:
         click.echo(f"written: {counted(len(written) - _MOST_FILES, 'more file')} beside it", err=True)
     _list("not converted", imported.findings)
     _list("works differently", imported.differences)
-    _check(output)
+    return _check(output)
 
 
 def _importer(tool: str, output: Path, *, run_code: bool, answer: str) -> Any:
@@ -165,18 +166,32 @@ def _list(title: str, items: list[str]) -> None:
         click.echo(text, err=True)
 
 
-def _check(output: Path) -> None:
-    """Say what is left to do before the suite can run."""
+def _size(imported: Any) -> str:
+    """Return how many cases a suite brings along; nothing if they are in a file of their own."""
+    cases = imported.suite.get("cases")
+    return "" if cases is None else f" ({counted(len(cases), 'case')})"
+
+
+def _check(output: Path) -> int:
+    """Say what is left to do before the suite can run; return 1 unless that is only to choose a model."""
     from fairtrial import pipeline
-    from fairtrial.core.errors import FairtrialError, ProblemsError
+    from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
+    from fairtrial.core.providers import CHOOSE_A_MODEL
 
     try:
-        variables = pipeline.load(output, placeholders=True).variables
-    except ProblemsError as error:
-        for problem in error.problems:
-            click.echo(f"  to do: {problem.message} (line {problem.line})", err=True)
+        suite = pipeline.load(output, placeholders=True)
     except FairtrialError as error:
-        click.echo(f"  to do: {error}", err=True)
-    else:
-        if variables.assumed:
-            click.echo(f"to run it, set {', '.join(sorted(variables.assumed))}", err=True)
+        problems = error.problems if isinstance(error, ProblemsError) else [Problem(str(error))]
+        for problem in problems:
+            click.echo(f"  to do: {_place(problem, output)}", err=True)
+        return int(any(problem.message != CHOOSE_A_MODEL for problem in problems))
+    if suite.variables.assumed:
+        click.echo(f"to run it, set {', '.join(sorted(suite.variables.assumed))}", err=True)
+    return 0
+
+
+def _place(problem: Any, output: Path) -> str:
+    """Return a problem with where it is: a line of the suite, or of another file."""
+    if problem.file == str(output) and problem.line:
+        return f"{problem.message} (line {problem.line})"
+    return str(msgspec.structs.replace(problem, key=""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
@@ -29,12 +29,13 @@ FIRST_CASES = 10_000  # are checked before a run starts; it takes a fraction of 
 _FILLED_CASES = 100  # whose templates are filled in; of later ones only the names are checked, which is quick
 
 
-def check_cases(suite: Suite, source: Source, *, whole: bool) -> None:
+def check_cases(suite: Suite, source: Source, judges: Sequence[str], *, whole: bool) -> None:
     """Add every problem of the cases to the source, and count the cases.
 
-    Unless `whole`, later cases of a large dataset are checked when they are read, if nothing else depends on them.
+    `judges` are the names of all judges that the suite has; those that cannot be used were reported before. Unless
+    `whole`, later cases of a large dataset are checked when they are read, if nothing else depends on them.
     """
-    checker = _Checker(suite)
+    checker = _Checker(suite, judges)
     last = None if whole or not suite.can_check_later else FIRST_CASES
     count = 0
     for place, case, problem in suite.located_cases():
@@ -57,7 +58,7 @@ def check_cases(suite: Suite, source: Source, *, whole: bool) -> None:
 
 
 class _Checker:
-    def __init__(self, suite: Suite) -> None:
+    def __init__(self, suite: Suite, judges: Sequence[str]) -> None:
         self._suite = suite
         self._ids = _Seen()
         self._questions, self._asked_before = Questions(suite.arms), _Seen()
@@ -69,7 +70,8 @@ class _Checker:
         self._common = list(dict.fromkeys(canonical_json(spec) for spec in specs))
         self._extract = any(arm.extract for arm in suite.arms)
         self._texts = list(_template_texts(suite))
-        self._judges = [judge.name for judge in suite.settings.judges]
+        self._judges = list(judges)
+        self._lacks_judge = False  # said once: the suite lacks it, not the case
         self._filled = 0  # cases whose templates were filled in completely
 
     def problems(self, case: Case) -> list[str]:
@@ -128,7 +130,8 @@ class _Checker:
             # A broken scorer is reported where it is written: here only if it is on the case.
             return [scorer] if case.scorer else []
         problems = list(case_problems(scorer, case, self._suite.folder))
-        if scorer.needs_judge() and not self._judges:
+        if scorer.needs_judge() and not self._judges and not self._lacks_judge:
+            self._lacks_judge = True
             problems.append("its scorer needs a judge: add `judge:` to the suite")
         if scorer.needs_workspace():
             homeless = [arm.target.id for arm in self._asked(case) if not _works_in_folder(arm.target.kind)]

@@ -30,9 +30,9 @@ def resolve_judges(
     """Return the judges of a suite: one, a panel of several, or none."""
     if document.judge is not None and document.judges:
         source.problem(("judges",), "set `judge` or `judges`, not both")
-    entries = [document.judge] if document.judge is not None else document.judges
+    entries = _entries(document)
     paths: list[KeyPath] = [("judge",)] if document.judge is not None else [("judges", n) for n in range(len(entries))]
-    names = [entry.id or entry.target for entry in entries]
+    names = judge_names(document)
     judges = []
     for path, entry in zip(paths, entries, strict=True):
         name = entry.id or entry.target
@@ -45,6 +45,15 @@ def resolve_judges(
         spec = _resolve_judge(source, path, document, folder, variables, entry)
         judges += [spec] if spec else []
     return tuple(judges)
+
+
+def judge_names(document: SuiteDocument) -> list[str]:
+    """Return the names of all judges that a suite has, whether or not they can be used."""
+    return [entry.id or entry.target for entry in _entries(document)]
+
+
+def _entries(document: SuiteDocument) -> list[JudgeEntry]:
+    return [document.judge] if document.judge is not None else document.judges
 
 
 def has_turns(document: SuiteDocument) -> bool:

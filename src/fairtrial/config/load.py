@@ -15,7 +15,7 @@ from fairtrial.config.dataset import dataset_problems
 from fairtrial.config.defaults import KEY as CASE_DEFAULTS
 from fairtrial.config.defaults import with_case_defaults
 from fairtrial.config.document import SuiteDocument
-from fairtrial.config.judges import resolve_embedders, resolve_judges, resolve_user
+from fairtrial.config.judges import judge_names, resolve_embedders, resolve_judges, resolve_user
 from fairtrial.config.keys import variables_of
 from fairtrial.config.literals import check_literals
 from fairtrial.config.money import check_prices
@@ -111,13 +111,13 @@ def check_source(
     if document is None:
         raise ProblemsError(source.hidden_problems())
     _resolve(suite, source, document, folder, options, variables)
-    check_cases(suite, source, whole=whole)
+    check_cases(suite, source, judge_names(document), whole=whole)
     _check_functions(suite, source)
     names = sorted({name for scorer in suite.build_scorers(sound=True) for name in scorer.embedders()})
     embedders = resolve_embedders(source, document, folder, variables, names)
     suite.settings = msgspec.structs.replace(suite.settings, embedders=embedders)
     if source.problems:
-        raise ProblemsError(sorted(source.hidden_problems(), key=lambda problem: problem.line))
+        raise ProblemsError(sorted(source.hidden_problems(), key=lambda found: (found.file != source.file, found.line)))
     check_prices(suite.arms, suite.settings)
     suite.settings = msgspec.structs.replace(suite.settings, stop=stop_rule(suite))
     return suite

@@ -15,6 +15,8 @@ from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import Problems, read
 from fairtrial.core.providers import (
     AROUND_A_MODEL,
+    CHOOSE_A_MODEL,
+    TO_CHOOSE,
     Provider,
     api_kinds,
     find_provider,
@@ -53,8 +55,8 @@ class TargetResolver:
             kind=provider.kind,
             provider=provider_name,
             model=model,
-            base_url=self._live(path, entry.target, provider_name, provider.base_url),
-            api_key=self._live(path, entry.target, provider_name, provider.api_key),
+            base_url=self._live(path, entry.target, provider_name, provider, provider.base_url),
+            api_key=self._live(path, entry.target, provider_name, provider, provider.api_key),
             headers=provider.headers,
             options=entry.options,
             concurrency=getattr(entry, "concurrency", None),
@@ -66,6 +68,8 @@ class TargetResolver:
 
     def _unknown(self, provider: str, model: str) -> str:
         """Return the problem of a name whose provider is not known, or that has none."""
+        if f"{provider}:{model}" == TO_CHOOSE:
+            return CHOOSE_A_MODEL
         # A name that comes from a variable is hidden in messages, but its upper-case form would not be.
         secret = self._variables.hide(provider) != provider
         full = None if model or secret else with_provider(provider)
@@ -109,14 +113,17 @@ class TargetResolver:
         )
         return self._checked(path, spec)
 
-    def _live(self, path: KeyPath, target: str, provider: str, template: str) -> str:
-        if provider in self._own:  # values from the suite were filled in during parsing
+    def _live(self, path: KeyPath, target: str, name: str, provider: Provider, template: str) -> str:
+        if name in self._own:  # values from the suite were filled in during parsing
             return template
+        if self._variables.placeholders:  # these are taken as set too
+            for usual in provider.usual:
+                template = template.replace(f"${{{usual}:-}}", f"${{{usual}}}")
         missing = set(self._variables.missing)
         live = self._variables.fill(template)
-        for name in sorted(self._variables.missing - missing):
+        for variable in sorted(self._variables.missing - missing):
             self._source.problem(
-                (*path, "target"), f"{target} needs {name}: set it in the environment or in a .env file"
+                (*path, "target"), f"{target} needs {variable}: set it in the environment or in a .env file"
             )
         return live
 

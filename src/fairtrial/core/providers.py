@@ -23,6 +23,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     # Templates that take the place of one of its variables: the first whose own variable is set.
     instead: dict[str, tuple[str, ...]] = {}
     signs_in: tuple[str, ...] = ()  # variables that its own library reads: one of them is enough
+    usual: tuple[str, ...] = ()  # variables with an empty default that most people need all the same
     prices: str = ""  # its name in the price list, if it has another one there
     refuses: frozenset[str] = frozenset()  # parameters that none of its models accept
     schemas: bool = True  # whether it accepts a JSON schema for replies; otherwise the prompt has to do
@@ -140,6 +141,9 @@ _OTHERS: dict[str, Provider] = {
     ),
     "opencode": Provider(kind="opencode"),
 }
+# Stands in imported suites whose original names no model: not a provider, so that `validate` asks for one.
+TO_CHOOSE = "choose:a-model"
+CHOOSE_A_MODEL = f"unknown provider `choose`: put PROVIDER:MODEL in place of `{TO_CHOOSE}`"
 # Agents around a model that is named as a target itself: `opencode:openai:gpt-5`.
 AROUND_A_MODEL = ("tool-agent", "opencode")
 # Names under which other tools know a provider.

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import yaml
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.providers import TO_CHOOSE
 from fairtrial.core.variables import escape
 
-NO_JUDGE = "choose:a-model"  # not a provider: `validate` rejects it until the user has chosen a model
+NO_JUDGE = TO_CHOOSE
 
 
 class FileRef(NamedTuple):
@@ -46,6 +47,18 @@ class Imported(NamedTuple):
     differences: list[str] = []  # settings that mean something else here
     files: Mapping[str, bytes | list[str | FileRef]] = {}  # what must stand beside the suite: by name, texts in pieces
     references: dict[str, Reference] = {}  # by the id of the case
+    keys: Mapping[str, str] = {}  # of the original, by where their values are in the suite; `*` is any part of a key
+
+    def key_of(self, key: str) -> str:
+        """Return the key of the original for a key of the suite; one that has no other name is the same."""
+        parts = key.split(".")
+        for end in range(len(parts), 0, -1):
+            for pattern, own in self.keys.items():
+                wanted = pattern.split(".")
+                if len(wanted) == end and all(one in ("*", part) for one, part in zip(wanted, parts, strict=False)):
+                    found = iter(part for one, part in zip(wanted, parts, strict=False) if one == "*")
+                    return ".".join([*(next(found) if one == "*" else one for one in own.split(".")), *parts[end:]])
+        return key
 
 
 class Foreign(NamedTuple):

@@ -8,13 +8,27 @@ from typing import Any
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.settings import AGENT_TIMEOUT
-from fairtrial.importers import Imported, expecting, read_yaml
+from fairtrial.importers import FileRef, Imported, expecting, read_yaml
 
 _KEYS = {"name", "version", "dataset", "agent", "judge", "mcp_servers", "conditions", "execution"}
 _CONDITION_KEYS = {"mcp_servers", "system_prompt", "require_mcp_tool_use", "require_mcp_tool_success"}
 _EXECUTION_KEYS = {"num_repetitions", "max_concurrent", "retry"}
 _AGENTS = {"claude_code_sdk", "claude_agent_sdk", "claude_code", "claude"}
 _REPEATS, _AT_ONCE = 3, 5  # k-eval's defaults
+_KEYS_THERE = {
+    "targets.0.target": "agent.model",
+    "targets.0": "agent",
+    "judge.target": "judge.model",
+    "dataset.input": "dataset.question_key",
+    "dataset.expected": "dataset.answer_key",
+    "repeats": "execution.num_repetitions",
+    "concurrency": "execution.max_concurrent",
+    "retry.attempts": "execution.retry.max_attempts",
+    "retry.wait": "execution.retry.initial_backoff_seconds",
+    "retry": "execution.retry",
+    "conditions.*.system": "conditions.*.system_prompt",
+    "conditions.*.mcp": "conditions.*.mcp_servers",
+}
 _MARKERS = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (
@@ -61,12 +75,12 @@ class KEval:
                 raise FairtrialError(f"{file}: `{key}` must be a mapping")
         if not isinstance(config["conditions"], dict) or not config["conditions"]:
             raise FairtrialError(f"{file}: `conditions` must be a mapping with at least one condition")
-        return _Reader(config).read()
+        return _Reader(config, file.parent).read()
 
 
 class _Reader:
-    def __init__(self, config: dict[str, Any]) -> None:
-        self.config = config
+    def __init__(self, config: dict[str, Any], folder: Path) -> None:
+        self.config, self.folder = config, folder
         self.findings = [f"key `{key}`" for key in sorted(set(config) - _KEYS)]
         self.differences: list[str] = [_DIFFERENCES["judge"], _DIFFERENCES["limits"]]
 
@@ -91,11 +105,16 @@ class _Reader:
             suite["mcp_servers"] = config["mcp_servers"]
         suite["conditions"] = {name: self.condition(name, entry) for name, entry in config["conditions"].items()}
         suite["dataset"] = {
-            "path": dataset["path"],
+            "path": self.path(str(dataset["path"])),
             "input": dataset["question_key"],
             "expected": dataset["answer_key"],
         }
-        return Imported(suite, self.findings, list(dict.fromkeys(self.differences)))
+        return Imported(suite, self.findings, list(dict.fromkeys(self.differences)), keys=_KEYS_THERE)
+
+    def path(self, path: str) -> str | FileRef:
+        """Return a path of the configuration, relative to wherever the suite is written."""
+        fixed = "${" in path or Path(path).is_absolute()
+        return path if fixed else FileRef(self.folder / path)
 
     def agent(self, agent: dict[str, Any]) -> str:
         self._report_unknown("agent", agent, {"type", "model"})

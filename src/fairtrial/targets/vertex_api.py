@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote, urlsplit, urlunsplit
+
+import msgspec
 
 from fairtrial.core.answer import Request
 from fairtrial.core.errors import NotInstalledError, TargetUnusableError
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 _HOST = "aiplatform.googleapis.com"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _CLAUDE_VERSION = "vertex-2023-10-16"
+_NO_PROJECT = "/projects//"  # in an address: no variable names one
 
 
 class VertexClaudeConversation(AnthropicConversation):
@@ -67,6 +71,7 @@ class VertexApi(GoogleApi):
             "GOOGLE_CLOUD_LOCATION": ("${VERTEXAI_LOCATION}", "${CLOUD_ML_REGION}", "${VERTEX_REGION}"),
         },
         signs_in=("GOOGLE_APPLICATION_CREDENTIALS",),
+        usual=("GOOGLE_CLOUD_PROJECT",),
         prices="google",
     )
 
@@ -85,7 +90,9 @@ class VertexApi(GoogleApi):
     @classmethod
     def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
         express = spec.api_key and not spec.api_key.startswith("Bearer ")
-        if "/projects//" in spec.base_url and (not express or _is_claude(spec)):
+        if _NO_PROJECT not in spec.base_url or (express and not _is_claude(spec)):
+            return
+        if spec.api_key or not _names_a_project(os.environ.get("GOOGLE_APPLICATION_CREDENTIALS", "")):
             yield f"{spec.id} needs GOOGLE_CLOUD_PROJECT: set it in the environment or in a .env file"
 
     @staticmethod
@@ -97,7 +104,10 @@ class VertexApi(GoogleApi):
 
     async def open(self, concurrency: int) -> None:
         if not self.spec.api_key:
-            self._credentials = await asyncio.to_thread(_default_credentials, self.spec.id)
+            self._credentials, project = await asyncio.to_thread(_default_credentials, self.spec.id)
+            if project:  # of the credentials, where none is set
+                address = self.spec.base_url.replace(_NO_PROJECT, f"/projects/{quote(project, safe='')}/")
+                self.spec = msgspec.structs.replace(self.spec, base_url=address)
         await super().open(concurrency)
 
     async def signed(self, url: str | URL, body: bytes) -> dict[str, str] | None:
@@ -116,7 +126,7 @@ class VertexApi(GoogleApi):
         path, location = base.path.rstrip("/"), base.path.rstrip("/").rpartition("/locations/")[2]
         regional = base.netloc == _HOST and location not in ("", "global") and "/locations/" in path
         host = f"{location}-{_HOST}" if regional else base.netloc
-        if "/projects//" in path:  # an API key has its project
+        if _NO_PROJECT in path:  # an API key has its project
             path, host = path.partition("/projects/")[0], base.netloc
         model = quote(self.spec.model, safe="@")
         if _is_claude(self.spec):
@@ -131,20 +141,30 @@ class VertexApi(GoogleApi):
         return {**body, "stream": True} if request.stream and _is_claude(self.spec) else body
 
 
-def _default_credentials(name: str) -> Any:
-    """Find credentials as Google's tools do: from a login with gcloud, a service account, or the machine."""
+def _names_a_project(file: str) -> bool:
+    """Return whether a file of credentials belongs to a project, as those of service accounts do."""
+    try:
+        found = msgspec.json.decode(Path(file).read_bytes()) if file else None
+    except (OSError, msgspec.DecodeError):
+        return False  # signing in says what is wrong with it
+    return isinstance(found, dict) and bool(found.get("project_id"))
+
+
+def _default_credentials(name: str) -> tuple[Any, str | None]:
+    """Find credentials as Google's tools do (from a login with gcloud, a service account, or the machine), and their
+    project."""
     try:
         import google.auth
         import google.auth.exceptions
     except ImportError:
         raise NotInstalledError("signing in to Vertex AI", "vertex") from None
     try:
-        credentials, _ = google.auth.default(scopes=[_SCOPE])
+        credentials, project = google.auth.default(scopes=[_SCOPE])
         _refresh(credentials)
     except google.auth.exceptions.GoogleAuthError as error:
         advice = "run `gcloud auth application-default login`, or set VERTEX_ACCESS_TOKEN"
         raise TargetUnusableError(f"{name}: no sign-in to Google Cloud ({error}); {advice}") from None
-    return credentials
+    return credentials, project
 
 
 def _refresh(credentials: Any) -> None:
