@@ -1,12 +1,15 @@
 """What is said about judged metrics: their deviation within cases, and judges that were hot."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
+from fairtrial.analyse.figures.arms import metric_figures
 from fairtrial.analyse.lines import notes
 from fairtrial.analyse.summary import _metric
 from fairtrial.analyse.wording.runs import metric_lines
+from fairtrial.cli.main import _run
 from fairtrial.reports.json import document
 from fairtrial.scorers.golden_judge import _TASK, METRICS
 from fairtrial.store.totals import MetricScores
@@ -25,6 +28,39 @@ def test_the_deviation_within_cases_is_pooled():
     assert found.repeat_sd == pytest.approx(math.sqrt(8 / 3))  # squares of 2 and 6, with 1 and 2 degrees of freedom
     assert found.mean == pytest.approx(3.0) and found.std_dev == pytest.approx(1.0)
     assert metric((1.0,), (2.0,)).repeat_sd is None
+
+
+def test_beside_it_stands_the_mean_of_the_cases_own_as_k_eval_has_it():
+    found = metric((1.0, 3.0), (2.0, 2.0, 5.0), (4.0,))
+    assert found.mean_repeat_sd == pytest.approx((math.sqrt(2) + math.sqrt(3) + 0) / 3)  # one answer has no deviation
+    assert metric((1.0,), (2.0,)).mean_repeat_sd is None
+
+
+async def test_both_deviations_are_shown_for_every_condition(run_suite, capsys):
+    """In the terminal, in Markdown and in the figures of page and report; the numbers are those of the JSON."""
+    given = [(1, 4, 4), (2, 2, 5), (3, 3, 3), (5, 4, 1)]
+    answers = {f"Say {n}": [f"is {mark}" for mark in marks] for n, marks in enumerate(given)}
+    judge = {"target": "mock:judge", "options": {"verdict": {"marks": {f"is {n}": n for n in range(1, 6)}}}}
+    run = await run_suite(
+        targets=[{"id": "t", "target": "mock:t", "options": {"answers": answers}}],
+        judge=judge,
+        scorer="golden_judge",
+        cases=[{"input": f"Say {n}", "expected": "x"} for n in range(4)],
+        repeats=3,
+    )
+    summary = run.summary()
+    found = document(summary)["arms"][0]["metrics"]["completeness"]
+    shown = {name: f"{found[name]:.2f}" for name in ("std_dev", "repeat_sd", "mean_repeat_sd")}
+    assert len(set(shown.values())) == 3, "the test can tell them apart"
+    (line,) = [line for line in metric_lines(summary.arms[0]) if line.startswith("completeness")]
+    within = f"sd {shown['repeat_sd']} within a case, sd {shown['mean_repeat_sd']} as k-eval averages it"
+    assert f"sd {shown['std_dev']}, {within}" in line
+    figures = metric_figures(summary, ["t"], SimpleNamespace(arm=lambda name: f"#{name}"))
+    assert all(within in str(figure) for figure in figures)
+    assert _run(["show", run.id, "--store", str(run.store.path)]) == 0
+    printed = capsys.readouterr().out
+    assert f"{shown['std_dev']} · {shown['repeat_sd']} · {shown['mean_repeat_sd']}" in printed
+    assert "sd: between cases · within a case, pooled · within a case, as k-eval" in printed
 
 
 async def test_it_is_shown_and_a_hot_judge_is_named(run_suite):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -67,7 +68,7 @@ def test_variables_that_are_not_set_are_named_once_each(config, capsys):
 
 def test_problems_are_where_the_file_of_k_eval_has_them(config, capsys):
     file = config()
-    lines = open(file).read().splitlines()
+    lines = Path(file).read_text("utf-8").splitlines()
     assert _run(["validate", file]) == 1
     found = [problem.strip().split(": ")[:2] for problem in capsys.readouterr().err.strip().splitlines()[1:]]
     for place, key in found:

@@ -159,8 +159,39 @@ def test_k_eval(store):
             assert all(1 <= mark <= 5 for marks in cases.values() for mark in marks)  # not stretched to 0 to 1
             found = [mean(marks) if what == "mean" else sd(marks) for marks in cases.values()]
             assert mean(found) == close(value)
+            ours = {arm.arm: arm.metrics[metric] for arm in done.run.summary().arms}[condition.split("/")[1]]
+            assert (ours.mean if what == "mean" else ours.mean_repeat_sd) == close(value)
         rows += len(cases)
     assert rows == facts["rows"]
+    assert done.run.plan.dataset_sha256 == "d360d584cb82ba73b1d037c679a785188f0c6cdc87f6e744dd86ce9abcc6ddc7"
+
+
+def test_unverified_claims_of_k_eval(store, capsys):
+    """They are shown and found like those of own runs, once for a case and a condition, as k-eval has them."""
+    import gzip
+    import json
+
+    from fairtrial.analyse.cases import case_results
+    from fairtrial.cli.main import _run
+    from fairtrial.store.browsing import CaseQuery, ordered_cases, show_counts
+
+    (file,) = (DATA / "k-eval").glob("*.detailed.jsonl.gz")
+    rows = [json.loads(line) for line in gzip.open(file, "rt", encoding="utf-8")]
+    theirs = {
+        (row["sample_idx"], row["evaluation_name"].partition("/")[2]): claims
+        for row in rows
+        if (claims := row["evaluation"]["details"]["unverified_claims"])
+    }
+    (done,) = import_all(DATA / "k-eval", store=store)
+    ours = {(one.case_id, one.arm): list(one.claims) for one in case_results(done.run) if one.claims}
+    assert ours == theirs and len(theirs) == 12
+    assert _run(["show", done.run.id, "--claims", "--store", str(store.path)]) == 0
+    printed = [line for line in capsys.readouterr().out.splitlines() if line.endswith(": claim")]
+    assert sorted(tuple(line.split()[1:3]) for line in printed) == sorted((case, f"{arm}:") for case, arm in theirs)
+    assert show_counts(store, done.run.record)["claims"] == len({case for case, _ in theirs})
+    shown = ordered_cases(store, done.run.record, CaseQuery(show="claims"))
+    assert {store.cases(done.run.plan.id, place, 1)[0].id for place in shown} == {case for case, _ in theirs}
+    assert any("unverified claims" in note for note in done.origin["notes"])
 
 
 def test_every_eval_ever(store):

@@ -395,6 +395,22 @@ class TestClaudeCode:
         told = json.dumps([body["system"] for body in served.bodies])
         assert "Use the facts." in told and "Answer from your own knowledge." in told
 
+    @pytest.mark.parametrize("env", [{}, ["DISABLE_PROMPT_CACHING"], {"DISABLE_PROMPT_CACHING": "1"}])
+    async def test_variables_are_passed_when_the_suite_says_so(self, run_suite, model, monkeypatch, env):
+        """What leads to the model always is; everything is recorded by its name, and no value of it."""
+        monkeypatch.setenv("DISABLE_PROMPT_CACHING", "1")
+        monkeypatch.setenv("CLAUDE_CODE_SKIP_VERTEX_AUTH", "0")
+        monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "x-shelf: open-sesame-1234")
+        served = await model(lambda turn: Say("It is 4711"))
+        target = {"id": "claude", "target": "claude-code:claude-test-1", "options": {"env": env}}
+        run = await run_suite(targets=[target], conditions={"plain": {"system": "Answer."}}, cases=CASES)
+        assert run.status == "completed", [trial.failure_message for trial in run.trials()]
+        assert served.bodies and ("cache_control" not in json.dumps(served.bodies)) == bool(env)
+        (entry,) = run.context["arms"]
+        assert {"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_SKIP_VERTEX_AUTH"} <= {*entry["variables"]}
+        assert ("DISABLE_PROMPT_CACHING" in entry["variables"]) == bool(env)
+        assert "open-sesame" not in json.dumps([run.context, run.settings]) + run.store.plan(run.plan.id).arms.decode()
+
     async def test_a_conversation_is_one_session_and_goes_on_where_it_failed(
         self, run_suite, model, monkeypatch, tmp_path
     ):
@@ -684,9 +700,13 @@ class TestKEval:
         assert [arm.name for arm in suite.arms] == ["agent/baseline", "agent/with_graph"]
         assert [arm.repeats for arm in suite.arms] == [2, 2] and suite.settings.concurrency == 2
         assert suite.settings.retry.attempts == 3 and suite.settings.retry.wait == 1
-        assert suite.arms[1].condition.require_tool_use and suite.arms[1].scorer == {"type": "golden_judge"}
+        assert suite.arms[1].condition.require_tool_use and suite.arms[1].scorer == {
+            "type": "golden_judge",
+            "rubric": "k-eval",
+        }
         assert suite.settings.judges[0].params == {"temperature": 0.0}
         assert any("kept and marked" in note for note in warnings(suite))
+        assert "DISABLE_PROMPT_CACHING" in suite.arms[0].target.options["env"]
         shorter = k_eval.read_text().split("execution:")[0]
         k_eval.write_text(shorter)
         suite = pipeline.load(k_eval)

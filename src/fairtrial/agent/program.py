@@ -20,7 +20,7 @@ import msgspec
 from fairtrial.agent.notes import Notes
 from fairtrial.agent.record import Record
 from fairtrial.agent.session import Launch, Session
-from fairtrial.agent.surroundings import clean_environment, installation, server_configs
+from fairtrial.agent.surroundings import Env, clean_environment, given_variables, installation, server_configs
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.experiment import TargetSpec
@@ -48,7 +48,7 @@ class AgentOptions(Options, frozen=True, kw_only=True):
     tools: list[str] = []
     max_turns: Annotated[int, msgspec.Meta(ge=1)] | None = 30
     settings: dict[str, Any] = {}
-    env: dict[str, str] = {}
+    env: Env = {}
     cwd: str | None = None
 
 
@@ -96,7 +96,7 @@ class AgentProgram(Target):
     @classmethod
     def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
         yield from cls.program_problems(options, folder)
-        if not spec.api_key and not options.env.get(cls.key_variable):
+        if not spec.api_key and not given_variables(options.env).get(cls.key_variable):
             yield f"{spec.id} has no credentials: set {cls.key_variable}"
         if not (spec.model or options.model):
             yield f"name the model: `{spec.provider}:MODEL`"
@@ -154,6 +154,9 @@ class AgentProgram(Target):
     def versions(self) -> dict[str, str]:
         return {self.title: self._version}
 
+    def variables(self) -> list[str]:
+        return sorted(given_variables(self.options.env))
+
     async def ask(self, request: Request) -> Answer | Failure:
         assert self._home is not None
         with tempfile.TemporaryDirectory(dir=self._home, ignore_cleanup_errors=True) as home:
@@ -169,7 +172,8 @@ class AgentProgram(Target):
     def _session(self, request: Request, home: Path) -> Session:
         (home / "tmp").mkdir()
         notes = Notes(home / "notes", request.mcp)
-        environment = {**clean_environment(), "HOME": str(home), "TMPDIR": str(home / "tmp"), **self.options.env}
+        own = {"HOME": str(home), "TMPDIR": str(home / "tmp"), **given_variables(self.options.env)}
+        environment = {**clean_environment(), **own}
         if self.options.cwd:
             folder = (self.folder / self.options.cwd).resolve()
         else:
@@ -186,7 +190,7 @@ class AgentProgram(Target):
 
     async def _start(self, session: Session, launch: Launch) -> Process:
         command = [self._program, *launch.arguments]
-        environment = {**session.environment, **launch.environment, **self.options.env}
+        environment = {**session.environment, **launch.environment, **given_variables(self.options.env)}
         workspace = session.request.workspace
         if workspace is None or workspace.spec.sandbox == "none":
             return await start(command, session.folder, environment)

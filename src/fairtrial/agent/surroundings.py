@@ -6,7 +6,9 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from fairtrial.agent.notes import Notes
 from fairtrial.core.experiment import McpServer
@@ -14,6 +16,9 @@ from fairtrial.core.secrets import is_private
 from fairtrial.core.workspace import Workspace
 from fairtrial.toolbox.supervised import supervised_config
 from fairtrial.workspace.servers import is_sandboxed, moved_server
+
+# `env` of an agent: variables with their values, or the names of ours that it gets as they are.
+Env = dict[str, str] | list[Annotated[str, msgspec.Meta(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]]
 
 # The only variables of ours that agents get, apart from those that lead to their model.
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
@@ -25,6 +30,16 @@ def clean_environment(prefixes: tuple[str, ...] = ()) -> dict[str, str]:
     """Return what of our environment an agent gets: what programs need to run, and variables with these prefixes."""
     wanted = ("LC_", *prefixes)
     return {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(wanted)}
+
+
+def ways_in(prefixes: tuple[str, ...]) -> list[str]:
+    """Return the names of our variables with these prefixes: they lead an agent to its model."""
+    return sorted(name for name in os.environ if name.startswith(prefixes))
+
+
+def given_variables(env: Env) -> dict[str, str]:
+    """Return the variables that a suite gives an agent: with their values, or by name those of ours that are set."""
+    return dict(env) if isinstance(env, dict) else {name: os.environ[name] for name in env if name in os.environ}
 
 
 def server_configs(

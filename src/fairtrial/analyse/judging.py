@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -9,6 +10,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fairtrial.analyse.scorers_used import rubrics, scorers_used
+from fairtrial.core.experiment import Arm
 from fairtrial.core.place import place_of
 from fairtrial.core.settings import JudgeSpec
 from fairtrial.providers.params import unsupported_params
@@ -53,9 +56,10 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
     repeat_sd: Measured | None = None  # between answers to the same case, as judged
     answer_sd: Measured | None = None  # the same without the judges' noise
     hot: dict[str, float] = {}  # judges that were asked with a temperature above 0
+    rubrics: list[str] = []  # whose descriptions of grades they were given by `golden_judge`
 
 
-def judging(store: Store, record: RunRecord) -> Judging | None:
+def judging(store: Store, record: RunRecord, arms: Sequence[Arm]) -> Judging | None:
     """Return what is known about a run's judges; None if no judge was used."""
     judges = opinions.judges_asked(store, record.id, record.scoring)
     if not judges:
@@ -63,8 +67,9 @@ def judging(store: Store, record: RunRecord) -> Judging | None:
     ratings = [_rating(store, judge, key, prompt) for judge, key, prompt in judges if key]
     judgements = opinions.judge_values(store, record.id, record.scoring)
     hot = _hot(record, [name for name, _, _ in judges])
+    given = rubrics(scorers_used(store, record, arms))
     if not len(judgements.values):
-        return Judging(judges=ratings, hot=hot)
+        return Judging(judges=ratings, hot=hot, rubrics=given)
     matrix = _matrix(judgements)
     several = len(judgements.judges) > 1
     cases = [place[0] for place in judgements.answers]
@@ -73,6 +78,7 @@ def judging(store: Store, record: RunRecord) -> Judging | None:
     return Judging(
         judges=ratings,
         hot=hot,
+        rubrics=given,
         alpha=krippendorff_alpha(matrix, clusters=cases) if several else None,
         kappas=[
             Kappa(judgements.judges[a], judgements.judges[b], cohen_kappa(matrix[a], matrix[b], clusters=cases))

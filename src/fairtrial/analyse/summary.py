@@ -48,6 +48,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     scale: Scale
     rough: bool = False  # few cases account for the spread, and no scale bounds what others could be
     repeat_sd: float | None = None  # between answers to one case; `std_dev` is between cases
+    mean_repeat_sd: float | None = None  # the mean of the cases' own deviations, as k-eval has it for a condition
 
 
 class Passes(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,7 +205,7 @@ def summarise(
         ended_at=record.ended_at,
         arms=arms,
         failures=totals.failure_reasons(store, record.id, record.scoring),
-        judging=judging(store, record),
+        judging=judging(store, record, plan_arms),
         lifts=lifts(store, record, plan_arms, baseline),
         user_cost=ledger.user_cost(store, record.id),
         origin=record.origin,
@@ -282,6 +283,14 @@ def _pooled_sd(counts: NDArray[Any], means: NDArray[Any], squares: NDArray[Any])
     return math.sqrt(max(0.0, float(np.sum(squares - counts * means**2))) / freedom)
 
 
+def _mean_sd(counts: NDArray[Any], means: NDArray[Any], squares: NDArray[Any]) -> float | None:
+    """Return the mean of the deviations within each case, where a case with one value has none; None if all do."""
+    if not np.any(counts > 1):
+        return None
+    variances = np.maximum(0.0, squares - counts * means**2) / np.maximum(1, counts - 1)
+    return float(np.mean(np.sqrt(np.where(counts > 1, variances, 0.0))))
+
+
 def _metric(metric: totals.MetricScores, scores: CaseScores | None, adjust: Adjust) -> Metric:
     means = metric.means()
     clusters = None
@@ -299,6 +308,7 @@ def _metric(metric: totals.MetricScores, scores: CaseScores | None, adjust: Adju
         scale=metric.scale,
         rough=result.rough,
         repeat_sd=_pooled_sd(*values),
+        mean_repeat_sd=_mean_sd(*values),
     )
 
 

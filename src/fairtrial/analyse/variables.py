@@ -7,10 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from fairtrial.analyse.run import Run
+from fairtrial.analyse.scorers_used import scorer_label, scorers_used
 from fairtrial.core.text import counted
-from fairtrial.store.outcomes import case_scorers
-from fairtrial.store.rows import decode
-from fairtrial.store.scorings import scoring_choice
 
 _AGENTS = ("claude_code", "codex", "gemini_cli", "opencode", "tool_agent", "command")
 
@@ -49,7 +47,7 @@ def _fixed(run: Run) -> Iterator[Variable]:
     yield Variable(
         name="scorers",
         control="fixed",
-        value=", ".join(_scorers(run)),
+        value=", ".join(sorted(set(map(scorer_label, scorers_used(run.store, run.record, run.plan_arms))))),
         impact="another scorer measures something else",
         mitigation="stored; `rescore` keeps the earlier scores",
     )
@@ -60,16 +58,6 @@ def _revision(run: Run) -> Iterator[str]:
     origin = run.context.get("dataset") or {}
     if "revision" in origin:
         yield f"{origin['dataset']} ({origin['split']}) at {origin['revision'][:12]}"
-
-
-def _scorers(run: Run) -> list[str]:
-    """Return the scorers used: one for all cases after a rescore, else those of single cases and that of the rest."""
-    everywhere = scoring_choice(run.store, run.id, run.record.scoring).get("scorer")
-    if everywhere:
-        return [str(everywhere["type"])]
-    own = case_scorers(run.store, run.plan.id)
-    common = [arm.scorer for arm in run.plan_arms] if None in own else []
-    return sorted({str(spec["type"]) for spec in (*common, *(decode(blob) for blob in own if blob))})
 
 
 def _targets(run: Run) -> Iterator[Variable]:

@@ -14,10 +14,17 @@ from fairtrial.analyse.leaderboard import Leaderboard, run_leaderboard
 from fairtrial.analyse.lines import notes, other_lines
 from fairtrial.analyse.summary import ArmSummary, Metric, RunSummary
 from fairtrial.analyse.wording.asked import by_budget
+from fairtrial.analyse.wording.judges import rubric_words
 from fairtrial.analyse.wording.kinds import NOTE, KindTable, kind_tables
 from fairtrial.analyse.wording.leaderboards import headline, settle_words
 from fairtrial.analyse.wording.numbers import cost_fact, milliseconds, money, number
-from fairtrial.analyse.wording.runs import failure_line, metric_cell, scale_words
+from fairtrial.analyse.wording.runs import (
+    deviation_cell,
+    deviation_legend,
+    failure_line,
+    metric_cell,
+    scale_words,
+)
 from fairtrial.cli.console import Console
 from fairtrial.cli.forest import forest_lines
 from fairtrial.cli.layout import (
@@ -74,6 +81,8 @@ def print_run(
     if kinds is not None:
         _print_kinds(console, run, [arm.arm for arm in order if arm.scored], kinds, whole=whole)
     _print_metrics(console, order, board, details=details)
+    if details or summary.judging is not None or summary.origin is not None:
+        _print_deviations(console, order, details=details)
     _print_arms(console, summary, order, details=details)
     _print_notes(console, summary)
     _print_missing(console, summary)
@@ -113,7 +122,8 @@ def _facts(run: Run, summary: RunSummary, seconds: float | None, *, stored: bool
     facts.append(f"{summary.suite}, run {run.record.number} ({run.id})")
     facts.append(datetime.fromtimestamp(summary.created_at).astimezone().strftime("%-d %b %Y %H:%M"))
     if summary.judging is not None:
-        facts.append(f"judged by {', '.join(judge.judge for judge in summary.judging.judges)}")
+        judges = ", ".join(judge.judge for judge in summary.judging.judges)
+        facts.append(f"judged by {judges}{rubric_words(summary.judging)}")
     return facts
 
 
@@ -147,6 +157,27 @@ def _print_metrics(console: Console, arms: Sequence[ArmSummary], board: Leaderbo
     columns = [_metric_column(name, [arm.metrics.get(name) for arm in arms]) for name in shown]
     if board.metric:
         columns.insert(0, Column("score", cells([_score_cell(arm) for arm in arms])))
+    _print_by_arm(console, arms, columns)
+    if len(names) > len(shown):
+        console.print(Text(f" and {len(names) - len(shown)} more metrics: --details shows them", QUIET))
+
+
+def _print_deviations(console: Console, arms: Sequence[ArmSummary], *, details: bool) -> None:
+    """Print how much every metric varies, an arm on each line."""
+    known = {name: metric for arm in arms for name, metric in arm.metrics.items() if metric.std_dev is not None}
+    names = list(known)[: None if details else _MAX_METRICS]
+    columns = []
+    for name in names:
+        own = [arm.metrics.get(name) for arm in arms]
+        shown = ["–" if metric is None else deviation_cell(name, metric) for metric in own]
+        columns.append(Column(f"sd of {name}", cells(shown)))
+    _print_by_arm(console, arms, columns)
+    if columns:
+        print_wrapped(console, deviation_legend(known), QUIET, hang=2)
+
+
+def _print_by_arm(console: Console, arms: Sequence[ArmSummary], columns: Sequence[Column]) -> None:
+    """Print a table with an arm on each line; in parts where it is too wide."""
     label = Column("arm", cells(short_names([arm.arm for arm in arms], _LONG_NAME)))
     while columns:
         fitting = max(
@@ -154,8 +185,6 @@ def _print_metrics(console: Console, arms: Sequence[ArmSummary], board: Leaderbo
         )
         _print_block(console, table_lines([label, *columns[:fitting]]))
         columns = columns[fitting:]
-    if len(names) > len(shown):
-        console.print(Text(f" and {len(names) - len(shown)} more metrics: --details shows them", QUIET))
 
 
 def _metric_column(name: str, metrics: Sequence[Metric | None]) -> Column:

@@ -271,6 +271,7 @@ def _print_scorings(console: Console, run: Run) -> None:
     """Print the scorings of a run that was scored more than once, and which one is current."""
     from rich.text import Text
 
+    from fairtrial.analyse.scorers_used import scorer_label
     from fairtrial.core.text import printable
     from fairtrial.store.scorings import scorings_of
 
@@ -279,9 +280,15 @@ def _print_scorings(console: Console, run: Run) -> None:
         return
     console.print(Text("\nscorings (`fairtrial rescore --scoring N` returns to one):", style="bold"))
     for scoring in scorings:
-        scorer = scoring.how.get("scorer") or {"type": "as the suite says"}
+        scorer = scorer_label(scoring.how.get("scorer") or {"type": "as the suite says"})
         state = "current" if scoring.number == run.record.scoring else "kept" if scoring.completed else "unfinished"
-        console.print(Text(printable(f"  {scoring.number}  {scorer['type']}  ({state})")), soft_wrap=True)
+        console.print(Text(printable(f"  {scoring.number}  {scorer}  ({state})")), soft_wrap=True)
+
+
+def _variables(run: Run, arm: str) -> list[str]:
+    """Return the names of the variables that an arm's agent was given."""
+    recorded = run.context.get("arms") or ()
+    return next((entry.get("variables", []) for entry in recorded if entry["arm"] == arm), [])
 
 
 def _print_context(run: Run) -> None:
@@ -295,6 +302,8 @@ def _print_context(run: Run) -> None:
     for arm in run.plan_arms:
         shown = sent_text(run.sent(arm), arm)
         console.print(Text.assemble((f"\n{arm.name}: ", "bold"), f"parameters: {shown}"), soft_wrap=True)
+        if variables := _variables(run, arm.name):
+            console.print(Text(f"  variables: {printable(', '.join(variables))}"), soft_wrap=True)
         if arm.condition.mcp:
             names = ", ".join(server.name for server in arm.condition.mcp)
             console.print(Text(f"  MCP servers: {names}"), soft_wrap=True)

@@ -86,6 +86,10 @@ class Target:
         """Return the parameters sent with a request, under the names used in suites; exactly these are recorded."""
         return request.params
 
+    def variables(self) -> list[str]:
+        """Return the names of the variables that it gets to find its model, or because the suite says so."""
+        return []
+
     def versions(self) -> dict[str, str]:
         """Return the versions of programs and packages that affect its answers, once it is open; they are recorded."""
         return {}

@@ -42,7 +42,7 @@ async def run_context(
         "python": sys.version.split()[0],
         "platform": f"{platform.system()} {platform.machine()}",
         "packages": packages,
-        "arms": [{"arm": arm.name, "sent": _sent(arm, targets[arm.target.id])} for arm in arms],
+        "arms": [_arm(arm, targets[arm.target.id]) for arm in arms],
     }
     if folder is not None and (facts := await asyncio.to_thread(git_facts, folder)):
         context["git"] = facts
@@ -57,6 +57,12 @@ def own_version() -> str:
 @cache  # reading a package's description takes milliseconds, and every run asks for the same few
 def _version_of(package: str) -> str:
     return version(package)
+
+
+def _arm(arm: Arm, target: Target) -> dict[str, Any]:
+    """Return what an arm's target is given: parameters, and the names of variables, never their values."""
+    names = target.variables()
+    return {"arm": arm.name, "sent": _sent(arm, target), **({"variables": names} if names else {})}
 
 
 def _sent(arm: Arm, target: Target) -> dict[str, Any]:

@@ -15,6 +15,8 @@ _CONDITION_KEYS = {"mcp_servers", "system_prompt", "require_mcp_tool_use", "requ
 _EXECUTION_KEYS = {"num_repetitions", "max_concurrent", "retry"}
 _AGENTS = {"claude_code_sdk", "claude_agent_sdk", "claude_code", "claude"}
 _REPEATS, _AT_ONCE = 3, 5  # k-eval's defaults
+# k-eval has people set them so that repeats are independent; an agent here gets only what the suite names.
+_CACHING = tuple(f"DISABLE_PROMPT_CACHING{of}" for of in ("", "_HAIKU", "_SONNET", "_OPUS"))
 _KEYS_THERE = {
     "targets.0.target": "agent.model",
     "targets.0": "agent",
@@ -46,6 +48,10 @@ _DIFFERENCES = {
         "would select answers"
     ),
     "judge": "when a judge fails, the agent is not asked to answer again",
+    "variables": (
+        "of your environment, the agent gets what leads to its model and what `env` names, not everything: secrets "
+        "beside it stay yours"
+    ),
     "limits": (
         f"an answer may take {AGENT_TIMEOUT:g} s (`timeout`) and 30 turns (`max_turns`); k-eval has no such limits"
     ),
@@ -82,7 +88,7 @@ class _Reader:
     def __init__(self, config: dict[str, Any], folder: Path) -> None:
         self.config, self.folder = config, folder
         self.findings = [f"key `{key}`" for key in sorted(set(config) - _KEYS)]
-        self.differences: list[str] = [_DIFFERENCES["judge"], _DIFFERENCES["limits"]]
+        self.differences: list[str] = [_DIFFERENCES[name] for name in ("judge", "limits", "variables")]
 
     def read(self) -> Imported:
         config = self.config
@@ -93,9 +99,9 @@ class _Reader:
         if config.get("version"):
             suite["description"] = f"version {config['version']}"
         suite |= {
-            "targets": [{"id": "agent", "target": self.agent(config["agent"])}],
+            "targets": [{"id": "agent", "target": self.agent(config["agent"]), "options": {"env": list(_CACHING)}}],
             "judge": self.judge(config["judge"]),
-            "scorer": "golden_judge",
+            "scorer": {"type": "golden_judge", "rubric": "k-eval"},
             "repeats": execution.get("num_repetitions", _REPEATS),
             "concurrency": execution.get("max_concurrent", _AT_ONCE),
         }

@@ -129,6 +129,7 @@ class Log(msgspec.Struct, kw_only=True):
     primary: str | None = None
     scales: dict[str, Scale] = {}
     repeats: int | None = None
+    dataset_sha256: str = ""  # as the tool recorded it
     created: float | None = None
     ended: float | None = None
     lineage: str = ""

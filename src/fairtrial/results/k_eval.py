@@ -71,9 +71,19 @@ def _log(source: Source, whole: Source | None) -> Log:
         metrics=(MEAN, *MARKS),
         scales=dict.fromkeys((MEAN, *MARKS), _SCALE),
         created=seconds_of(facts.get("retrieved_timestamp")),
-        notes=[f"`{MEAN}` is the mean of the three marks, which is the score of fairtrial's golden_judge too"],
+        dataset_sha256=_dataset_sha256(facts),
+        notes=[
+            f"`{MEAN}` is the mean of the three marks, which is the score of fairtrial's golden_judge too",
+            "k-eval keeps unverified claims for a case and a condition: they stand with the first answer of the two",
+        ],
         missing=["tokens of single answers", "the judge's model"],
     )
+
+
+def _dataset_sha256(facts: dict[str, Any]) -> str:
+    """Return the hash of the golden dataset, which stands with every condition."""
+    given = (dict_of(dict_of(result).get("source_data")) for result in list_of(facts.get("evaluation_results")))
+    return next((str(data["dataset_sha256"]) for data in given if data.get("dataset_sha256")), "")
 
 
 class _Arms(dict[str, Contestant]):
@@ -92,7 +102,8 @@ def _samples(row: dict[str, Any]) -> Iterator[Sample]:
     )
     reasons = dict_of(dict_of(row.get("evaluation")).get("details"))
     condition = name_of(str(row["evaluation_name"]).partition("/")[2] or row["evaluation_name"])
-    for run in list_of(row.get("run_details")):
+    claims = [scrub(text_of(claim)) for claim in list_of(reasons.get("unverified_claims"))]
+    for place, run in enumerate(list_of(row.get("run_details"))):
         repeat = int(number_of(run.get("repetition_index")) or 0)
         scores = {mark: value for mark in MARKS if (value := number_of(run.get(mark))) is not None}
         if len(scores) == len(MARKS):
@@ -114,6 +125,7 @@ def _samples(row: dict[str, Any]) -> Iterator[Sample]:
             reasoning=scrub(text_of(run.get("reasoning_trace"))) or None,
             model=name_of(row["model_id"]) if row.get("model_id") else None,
             trace=_trace(row, repeat),
+            details={"unverified_claims": claims} if claims and place == 0 else None,
         )
 
 

@@ -14,6 +14,7 @@ from fairtrial.store.case_kinds import tagged_cases
 from fairtrial.store.columns import column_batches
 from fairtrial.store.rows import decode
 from fairtrial.store.store import RunRecord, Store, run_query
+from fairtrial.store.types import json_text
 
 Show = Literal["all", "differing", "low", "hard", "failed", "unscored", "disagreeing", "claims"]
 SHOWS: tuple[Show, ...] = ("all", "differing", "low", "hard", "failed", "unscored", "disagreeing", "claims")
@@ -153,6 +154,9 @@ def _filtered_positions(run: RunRecord, show: Show) -> Select[Any]:
         lowest, highest = func.min(means.c.mean), func.max(means.c.mean)
         wanted = {"low": lowest < LOW, "hard": highest < LOW, "differing": highest > lowest}
         return select(means.c.case_position).group_by(means.c.case_position).having(wanted[show])
+    if show == "claims" and run.origin is not None:  # their judges' verdicts were not recorded one by one
+        claimed = json_text(scores.c.details).contains('"unverified_claims":')
+        return select(scores.c.case_position).where(of_scoring, claimed)
     verdicts = and_(judgements.c.run_id == run.id, judgements.c.scoring == run.scoring)
     if show == "claims":
         return select(judgements.c.case_position).where(verdicts, func.length(judgements.c.claims) > 2)

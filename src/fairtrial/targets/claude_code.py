@@ -21,7 +21,7 @@ import msgspec
 from fairtrial.agent.kept_sessions import forget_old_sessions, keep_session, session_folder
 from fairtrial.agent.program import version_of
 from fairtrial.agent.record import Record
-from fairtrial.agent.surroundings import clean_environment, server_configs
+from fairtrial.agent.surroundings import Env, clean_environment, given_variables, server_configs, ways_in
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.errors import NotInstalledError
 from fairtrial.core.experiment import McpServer, TargetSpec
@@ -43,6 +43,8 @@ _WAYS_IN = (
     "CLOUD_ML_",
     "VERTEX_",
     "CLAUDE_CODE_USE_",
+    "CLAUDE_CODE_SKIP_",
+    "CLAUDE_CODE_CLIENT_",
     "CLAUDE_CODE_OAUTH_",
 )
 _CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
@@ -85,7 +87,7 @@ class ClaudeCodeOptions(Options, frozen=True, kw_only=True):
     max_budget_usd: Annotated[float, msgspec.Meta(gt=0)] | None = None
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     cwd: str | None = None
-    env: dict[str, str] = {}
+    env: Env = {}
     sdk: dict[str, Any] = {}  # further settings of the SDK (`ClaudeAgentOptions`), by their names there
 
 
@@ -113,7 +115,7 @@ class ClaudeCode(Target):
         known = _sdk_settings()
         for name in sorted(set(options.sdk) - known) if known else ():
             yield f"the SDK of Claude Code has no setting `{name}`, or it is one of the other options"
-        environment = {**os.environ, **options.env}
+        environment = {**os.environ, **given_variables(options.env)}
         if not spec.api_key and not any(environment.get(name) for name in (*_CREDENTIALS, *_CLOUD_CREDENTIALS)):
             alternatives = ", ".join(_CREDENTIALS[1:] + _CLOUD_CREDENTIALS)
             yield f"{spec.id} has no credentials: set ANTHROPIC_API_KEY (or {alternatives})"
@@ -151,12 +153,15 @@ class ClaudeCode(Target):
         return ""
 
     def model_hosts(self) -> list[str]:
-        environment = {**os.environ, **self._options.env}
+        environment = {**os.environ, **given_variables(self._options.env)}
         return [self.spec.base_url or environment.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"]
 
     def sent(self, request: Request) -> dict[str, Any]:
         """Return nothing: Claude Code chooses its parameters itself."""
         return {}
+
+    def variables(self) -> list[str]:
+        return sorted({*ways_in(_WAYS_IN), *given_variables(self._options.env)})
 
     def versions(self) -> dict[str, str]:
         return {"Claude Code": self._version, "claude-agent-sdk": version("claude-agent-sdk")}
@@ -266,7 +271,7 @@ class ClaudeCode(Target):
             **({"MCP_TIMEOUT": f"{1000 * timeout:.0f}"} if timeout else {}),
             **({"ANTHROPIC_API_KEY": self.spec.api_key} if self.spec.api_key else {}),
             **({"ANTHROPIC_BASE_URL": self.spec.base_url} if self.spec.base_url else {}),
-            **self._options.env,
+            **given_variables(self._options.env),
         }
         return {**clean_environment(_WAYS_IN), **agent_variables}
 

@@ -125,7 +125,7 @@ class LogWriter:
             "suite_name": name_of(log.name) or "results",
             "suite_text": "",
             "suite_sha256": "",
-            "dataset_sha256": "",
+            "dataset_sha256": log.dataset_sha256,
             "folder": "",
         }
         self.target.begin(plan, {"settings": settings, "context": b"{}", "created_at": started})

@@ -10,8 +10,8 @@ from fairtrial.analyse.figures.leaders import Figure, Links
 from fairtrial.analyse.planning import ArmVariance
 from fairtrial.analyse.spread import Spread
 from fairtrial.analyse.summary import Metric, RunSummary
-from fairtrial.analyse.wording.numbers import deviation, milliseconds, money
-from fairtrial.analyse.wording.runs import scale_words
+from fairtrial.analyse.wording.numbers import milliseconds, money
+from fairtrial.analyse.wording.runs import scale_words, within_words
 from fairtrial.analyse.wording.scale import signs
 from fairtrial.charts import Box, ForestRow, boxes, shares, small_forest
 from fairtrial.charts.marks import Interval
@@ -34,7 +34,7 @@ def metric_figures(summary: RunSummary, order: Sequence[str], links: Links) -> l
     figures = []
     for name in drawn_metrics(summary):
         found = {arm: arms[arm].metrics[name] for arm in order if arm in arms and name in arms[arm].metrics}
-        rows = [_metric_row(arm, metric, links) for arm, metric in list(found.items())[:_MOST_ARMS]]
+        rows = [_metric_row(name, arm, metric, links) for arm, metric in list(found.items())[:_MOST_ARMS]]
         if rows:
             scale = next(iter(found.values())).scale
             html = small_forest(rows, name="Arm", number_name="Mean", within=_ends(scale))
@@ -47,12 +47,12 @@ def _ends(scale: tuple[float | None, float | None]) -> Interval:
     return low, high
 
 
-def _metric_row(arm: str, metric: Metric, links: Links) -> ForestRow:
+def _metric_row(name: str, arm: str, metric: Metric, links: Links) -> ForestRow:
     digits = 2 if max(map(abs, _ends(metric.scale))) <= 10 else 1
     bounds = "" if metric.ci95 is None else signs(f"{metric.ci95[0]:.{digits}f} to {metric.ci95[1]:.{digits}f}")
-    shown, within = f"{metric.mean:.{digits}f}", metric.repeat_sd
-    spread = "" if within is None else f"{deviation(within, lambda value: f'{value:.{digits}f}')} within a case"
-    return ForestRow(arm, metric.mean, metric.ci95, signs(shown), bounds, rank=spread, href=links.arm(arm))
+    spread = within_words(name, metric, lambda value: f"{value:.{digits}f}")
+    shown = signs(f"{metric.mean:.{digits}f}")
+    return ForestRow(arm, metric.mean, metric.ci95, shown, bounds, rank=spread, href=links.arm(arm))
 
 
 def spread_figures(spreads: Mapping[str, Spread], order: Sequence[str], links: Links) -> list[Figure]:

@@ -72,6 +72,13 @@ def corrected_words(labels: ArmLabels) -> str:
     return f"not used: {counted(labels.stale, 'label')} of another judge or prompt" if labels.stale else ""
 
 
+def rubric_words(judging: Judging | None) -> str:
+    """Say that the judges had k-eval's rubric, if they did; only then may marks be called k-eval's."""
+    if judging is None or "k-eval" not in judging.rubrics:
+        return ""
+    return " with k-eval's rubric" if len(judging.rubrics) == 1 else " with k-eval's rubric, where the scorer says so"
+
+
 def judging_notes(judging: Judging | None) -> list[str]:
     """Describe the judges: calibration ratings, agreement and noise."""
     if judging is None:

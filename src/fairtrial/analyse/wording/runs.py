@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairtrial.analyse.wording.asked import asked_words
+from fairtrial.analyse.wording.judges import rubric_words
 from fairtrial.analyse.wording.numbers import deviation, money, number, plus_minus
 from fairtrial.analyse.wording.scale import Scale as DifferenceScale
 from fairtrial.analyse.wording.scale import signs
 from fairtrial.core.money import total
 from fairtrial.core.questions import repeated_words
 from fairtrial.core.text import counted, one_line
+from fairtrial.scorers.golden_judge import METRICS
 from fairtrial.webpage.criteria import judged_unseen
 
 if TYPE_CHECKING:
@@ -52,12 +54,37 @@ def metric_lines(arm: ArmSummary) -> list[str]:
         bounds = "" if metric.ci95 is None else f"95 % CI {signs(' to '.join(map(_on_own_scale, metric.ci95)))}, "
         rough = "rough: few cases account for the spread, " if metric.rough else ""
         spread = "" if metric.std_dev is None else f"{deviation(metric.std_dev, _on_own_scale)}, "
-        within = "" if metric.repeat_sd is None else f"{deviation(metric.repeat_sd, _on_own_scale)} within a case, "
+        within = f"{words}, " if (words := within_words(name, metric, _on_own_scale)) else ""
         details = f"{bounds}{spread}{within}{rough}{scale_words(metric.scale)}".removesuffix(", ")
         lines.append(f"{name}: {shown}" + (f" ({details})" if details else ""))
     if len(lines) > _MOST_METRICS:
         return [*lines[:_MOST_METRICS], f"and {len(lines) - _MOST_METRICS} more metrics, in the JSON export"]
     return lines
+
+
+def within_words(name: str, metric: Metric, shown: Callable[[float], str]) -> str:
+    """Say how much a metric varies between answers to one case: `sd 0.40 within a case`; beside ours, k-eval's."""
+    if metric.repeat_sd is None:
+        return ""
+    words = f"{deviation(metric.repeat_sd, shown)} within a case"
+    if name not in METRICS or metric.mean_repeat_sd is None:
+        return words
+    return f"{words}, {deviation(metric.mean_repeat_sd, shown)} as k-eval averages it"
+
+
+def deviation_cell(name: str, metric: Metric) -> str:
+    """Return the deviations of a metric for a table: between cases, within a case, and as k-eval has them."""
+    kinds = [metric.std_dev, metric.repeat_sd, metric.mean_repeat_sd if name in METRICS else None]
+    return " · ".join(_on_own_scale(value) for value in kinds if value is not None) or "–"
+
+
+def deviation_legend(metrics: Mapping[str, Metric]) -> str:
+    """Say what the numbers of `deviation_cell` are."""
+    kinds = ["between cases"]
+    kinds += ["within a case, pooled"] if any(metric.repeat_sd is not None for metric in metrics.values()) else []
+    if any(name in METRICS and metric.mean_repeat_sd is not None for name, metric in metrics.items()):
+        kinds.append("within a case, as k-eval averages it")
+    return f"sd: {' · '.join(kinds)}"
 
 
 def metric_cell(metric: Metric) -> str:
@@ -216,7 +243,8 @@ def _judge_notes(summary: RunSummary) -> list[str]:
         cost = total(arm.judge_cost for arm in summary.arms)
         basis = counted(calls, "call")
         basis += f", {money(cost)}" if cost.charged or cost.unknown else ""
-    return [f"Judged by a model ({basis}). {noise_words(summary.arms)}", *_hot_notes(summary)]
+    how = rubric_words(summary.judging)
+    return [f"Judged by a model{how} ({basis}). {noise_words(summary.arms)}", *_hot_notes(summary)]
 
 
 def _hot_notes(summary: RunSummary) -> list[str]:

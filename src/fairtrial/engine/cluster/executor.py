@@ -7,7 +7,8 @@ left to do. A trial whose worker is lost begins again after its last step that i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import os
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import count
@@ -16,7 +17,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.answer import Failure, Outcome, Turn
-from fairtrial.core.experiment import Resources
+from fairtrial.core.experiment import Arm, Resources
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.judge import Judge
 from fairtrial.core.listening import NOBODY, Listener
@@ -112,7 +113,7 @@ class ClusterExecutor:
             job=msgspec.structs.replace(job, variables=Variables({}), folder=job.folder.resolve()),
             scorer=self._scoring.override,
             scoring=self._scoring.number,
-            environment=variables.shared(),
+            environment={**variables.shared(), **_named_variables(job.arms)},
             version=own_version(),
             needs_folder=own_code or any(functions_in(scorer) for scorer in scorers),
             share=dict(share),
@@ -335,3 +336,10 @@ async def _give_up(work: Work, error: WorkerLostError) -> None:
         await work.reports.answered(work.trial, Outcome(result=failure, attempts=work.losses))
     else:
         await work.reports.scored(work.trial, Unscored(kind="crashed", message=message))
+
+
+def _named_variables(arms: Iterable[Arm]) -> dict[str, str]:
+    """Return the variables of this machine that agents are given by name (`env: [NAME]`)."""
+    given = (arm.target.options.get("env") for arm in arms)
+    names = {name for env in given if isinstance(env, list) for name in env}
+    return {name: os.environ[name] for name in sorted(names) if name in os.environ}
