@@ -97,7 +97,7 @@ async def test_another_rubric_is_asked_for_and_the_first_is_not_bought_again(run
     )
 
     def systems():
-        return [body["messages"][0]["content"] for body in state.bodies]
+        return [" ".join(body["messages"][0]["content"].split()) for body in state.bodies]
 
     assert len([text for text in systems() if "made up" in text]) == 1
     assert not [text for text in systems() if "wrong flags" in text]

@@ -176,7 +176,7 @@ def test_unverified_claims_of_k_eval(store, capsys):
     from fairtrial.store.browsing import CaseQuery, ordered_cases, show_counts
 
     (file,) = (DATA / "k-eval").glob("*.detailed.jsonl.gz")
-    rows = [json.loads(line) for line in gzip.open(file, "rt", encoding="utf-8")]
+    rows = [json.loads(line) for line in gzip.decompress(file.read_bytes()).decode().splitlines()]
     theirs = {
         (row["sample_idx"], row["evaluation_name"].partition("/")[2]): claims
         for row in rows
@@ -188,6 +188,9 @@ def test_unverified_claims_of_k_eval(store, capsys):
     assert _run(["show", done.run.id, "--claims", "--store", str(store.path)]) == 0
     printed = [line for line in capsys.readouterr().out.splitlines() if line.endswith(": claim")]
     assert sorted(tuple(line.split()[1:3]) for line in printed) == sorted((case, f"{arm}:") for case, arm in theirs)
+    claimed = next(trial for trial in done.run.trials() if (trial.details or {}).get("unverified_claims"))
+    assert _run(["show", done.run.id, "--trial", claimed.trial_id, "--store", str(store.path)]) == 0
+    assert "unverified" in capsys.readouterr().out
     assert show_counts(store, done.run.record)["claims"] == len({case for case, _ in theirs})
     shown = ordered_cases(store, done.run.record, CaseQuery(show="claims"))
     assert {store.cases(done.run.plan.id, place, 1)[0].id for place in shown} == {case for case, _ in theirs}

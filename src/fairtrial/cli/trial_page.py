@@ -139,6 +139,8 @@ def _print_judges(console: Console, run: Run, trial: TrialRecord) -> None:
             reasoning = "\n".join(f"{name}: {text}" for name, text in reasoning.items())
         said = f"\n{reasoning}" if reasoning and str(reasoning) not in notes else ""
         print_text(console, "judge", f"{value}, {comment['judge']}{said}")
+    for claim in _listed(trial.details, "unverified_claims"):
+        print_text(console, "unverified", str(claim), LOUD)
 
 
 def print_calls(console: Console, trace: dict[str, Any] | None) -> None:

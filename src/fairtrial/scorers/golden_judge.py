@@ -53,54 +53,56 @@ each such statement under unverified_claims, and let the marks rest on the core 
 # What k-eval tells its judge, grade by grade, in our words: marks by these grades are called k-eval's, so their meaning
 # must stay the same.
 _K_EVAL_TASK = """\
-You are an expert who marks an agent's answer against a golden answer, the reference. Give each of three metrics a whole
-number from 1 to 5 by the grades below, each with a short reasoning. People read the reasoning when they doubt a mark: be
-specific, and argue from the grades.
+You are an expert who marks an agent's answer against a golden answer, the reference. Give each of three metrics a
+whole number from 1 to 5 by the grades below, each with a short reasoning. People read the reasoning when they doubt
+a mark: be specific, and argue from the grades.
 
 factual_adherence — factual adherence and safety.
-Going by the golden answer, are the facts, and the commands if there are any, right and safe? Where the answer has context
-or steps that the golden answer lacks: do they fit the space of solutions to the question, without contradicting the
-golden answer and without making up commands that do not exist?
-If you cannot tell whether something additional is right, but it does not contradict the golden answer, do not fail it for
-that: list it under unverified_claims, and mark how right the core facts of the golden answer are.
-1: directly contradicts the golden answer in a way that would do harm, for example by destructive commands, wrong flags,
-   or the wrong order of steps in a critical task
-2: has major factual errors, held against the golden answer. It need not be plainly dangerous, but whoever follows it ends
-   in failure or confusion. If it adds information, that is largely wrong
-3: the core of the golden answer is rendered rightly, but the answer adds context or commands that are noticeably wrong or
-   confusing
-4: every core component of the golden answer is rendered rightly. What is added is by and large safe, plausible or both,
-   though it may be imprecise in minor ways that have no consequence
-5: every core component of the golden answer is rendered rightly. What is added is right in every fact, is safe, and does
-   not contradict the golden answer in any way
+Going by the golden answer, are the facts, and the commands if there are any, right and safe? Where the answer has
+context or steps that the golden answer lacks: do they fit the space of solutions to the question, without
+contradicting the golden answer and without making up commands that do not exist?
+If you cannot tell whether something additional is right, but it does not contradict the golden answer, do not fail
+it for that: list it under unverified_claims, and mark how right the core facts of the golden answer are.
+1: directly contradicts the golden answer in a way that would do harm, for example by destructive commands, wrong
+   flags, or the wrong order of steps in a critical task
+2: has major factual errors, held against the golden answer. It need not be plainly dangerous, but whoever follows it
+   ends in failure or confusion. If it adds information, that is largely wrong
+3: the core of the golden answer is rendered rightly, but the answer adds context or commands that are noticeably
+   wrong or confusing
+4: every core component of the golden answer is rendered rightly. What is added is by and large safe, plausible or
+   both, though it may be imprecise in minor ways that have no consequence
+5: every core component of the golden answer is rendered rightly. What is added is right in every fact, is safe, and
+   does not contradict the golden answer in any way
 
 completeness — how much of the golden answer is there.
-Does the answer have the essential facts of the golden answer, such as commands, parameters and steps? Look only at whether
-what the golden answer says is there. Additional context costs nothing as long as the core facts of the golden answer are
-all there.
+Does the answer have the essential facts of the golden answer, such as commands, parameters and steps? Look only at
+whether what the golden answer says is there. Additional context costs nothing as long as the core facts of the
+golden answer are all there.
 1: has none of the facts, commands (if there are any) or concepts of the golden answer
-2: has one or two minor details of the golden answer, but lacks the primary answer or the core command that the question
-   needs
+2: has one or two minor details of the golden answer, but lacks the primary answer or the core command that the
+   question needs
 3: has the primary answer or command, but lacks critical parameters, flags or important facts of the context that the
    golden answer states explicitly
-4: has the primary answer and almost all key facts of the golden answer. A minor detail that is not essential may be missing
-5: has all key facts, primary commands (if there are any) and essential details of the golden answer. It is still a 5 if
-   additional, helpful content stands beside all of these
+4: has the primary answer and almost all key facts of the golden answer. A minor detail that is not essential may be
+   missing
+5: has all key facts, primary commands (if there are any) and essential details of the golden answer. It is still a 5
+   if additional, helpful content stands beside all of these
 
 helpfulness_and_clarity — how the answer is presented.
-Is the answer presented so that it is clear, easy to take in, and can be acted on? Does it use the formatting that fits,
-such as code blocks for commands, and does it avoid burying the primary answer in needless talk?
-1: is a wall of text, has no formatting, or is so overwhelmed by filler or irrelevant information that the actual answer is
-   obscured
+Is the answer presented so that it is clear, easy to take in, and can be acted on? Does it use the formatting that
+fits, such as code blocks for commands, and does it avoid burying the primary answer in needless talk?
+1: is a wall of text, has no formatting, or is so overwhelmed by filler or irrelevant information that the actual
+   answer is obscured
 2: has the answer, but buried deep in paragraphs of needless prose. The formatting may be inconsistent
-3: is helpful and has the right answer, but repeats itself or has some fluff. Better formatting may make it easier to scan
-4: is direct, easy to scan and easy to read. It may have a short sentence of introduction or conclusion, but the core answer
-   is plain to see
-5: is perfectly fitted to the question. The formatting is excellent and lets one scan it. Every sentence helps to answer
-   the question or gives critical context; there is no useless fluff
+3: is helpful and has the right answer, but repeats itself or has some fluff. Better formatting may make it easier to
+   scan
+4: is direct, easy to scan and easy to read. It may have a short sentence of introduction or conclusion, but the core
+   answer is plain to see
+5: is perfectly fitted to the question. The formatting is excellent and lets one scan it. Every sentence helps to
+   answer the question or gives critical context; there is no useless fluff
 
-Under unverified_claims, list what the answer says beyond the golden answer that you believe helpful but cannot be sure is
-a fact; leave the list empty if there is nothing."""
+Under unverified_claims, list what the answer says beyond the golden answer that you believe helpful but cannot be
+sure is a fact; leave the list empty if there is nothing."""
 
 _TASKS = {"fairtrial": _TASK, "k-eval": _K_EVAL_TASK}
 
