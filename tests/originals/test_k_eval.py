@@ -182,6 +182,7 @@ def test_the_configuration_means_what_it_says(folder, fairtrial, monkeypatch):
         monkeypatch.setenv(name, value)
     suite = pipeline.load(folder / "config.yaml")
     agree("name", suite.name, CONFIG["name"])
+    agree("version", yaml.safe_load(suite.text)["description"], f"version {CONFIG['version']}")
     agree("conditions", [arm.condition.name for arm in suite.arms], list(CONFIG["conditions"]))
     for arm in suite.arms:
         entry = CONFIG["conditions"][arm.condition.name]
@@ -211,6 +212,14 @@ def test_what_a_configuration_does_not_say(folder, fairtrial, monkeypatch):
     suite = pipeline.load(folder / "config.yaml")
     agree("repetitions", suite.arms[0].repeats, k_eval.REPETITIONS)
     agree("at once", suite.settings.concurrency, k_eval.AT_ONCE)
+
+
+async def test_another_factor_between_waits_is_reported(folder, fairtrial, rag):
+    retry = {**CONFIG["execution"]["retry"], "backoff_multiplier": 3}
+    (folder / "config.yaml").write_text(yaml.safe_dump({**CONFIG, "execution": {"retry": retry}}, sort_keys=False))
+    ended = await fairtrial("import", "k-eval", "config.yaml")
+    assert ended.code == 0 and "`backoff_multiplier`: waits are always doubled" in ended.err
+    agree("doubled", [2 * wait for wait in k_eval.waits(3, 1, 2)[:1]], k_eval.waits(3, 1, 2)[1:])
 
 
 def test_a_server_that_no_condition_may_name(folder, fairtrial, monkeypatch):
