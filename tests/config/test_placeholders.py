@@ -18,7 +18,7 @@ cases: [{input: "${QUESTION}", expected: x}]
 @pytest.mark.slow
 def test_variables_that_are_not_set_are_no_problem():
     suite = parse_suite(SUITE, environment={"LAB_URL": "http://127.0.0.1"}, placeholders=True)
-    assert suite.variables.assumed == {"OPENAI_API_KEY", "LAB_KEY", "LANES", "QUESTION"}
+    assert suite.variables.assumed == {"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LAB_KEY", "LANES", "QUESTION"}
     assert suite.arms[1].target.base_url == "http://127.0.0.1" and suite.settings.timeout == 30
     with pytest.raises(ProblemsError):
         parse_suite(SUITE, environment={"LAB_URL": "http://127.0.0.1"})

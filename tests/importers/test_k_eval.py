@@ -79,15 +79,28 @@ def test_problems_are_where_the_file_of_k_eval_has_them(config, capsys):
 def test_without_keys_they_are_taken_as_set(config, capsys):
     assert _run(["validate", "--no-keys", config()]) == 0
     said = capsys.readouterr().out
-    assert "is valid: 300 cases × 2 arms" in said and "to run it, set GOOGLE_CLOUD_PROJECT, SEARCH_KEY" in said
+    assert (
+        "is valid: 300 cases × 2 arms" in said
+        and "to run it, set ANTHROPIC_API_KEY, GOOGLE_CLOUD_PROJECT, SEARCH_KEY" in said
+    )
 
 
 def test_an_import_says_what_to_set_and_finds_its_dataset_from_anywhere(config, tmp_path, capsys):
     assert _run(["import", "k-eval", config(), "-o", str(tmp_path / "elsewhere" / "suite.yaml")]) == 0
     said = capsys.readouterr().err
     assert "0 cases" not in said and "to do" not in said
-    assert "to run it, set GOOGLE_CLOUD_PROJECT, SEARCH_KEY" in said
+    assert "to run it, set ANTHROPIC_API_KEY, GOOGLE_CLOUD_PROJECT, SEARCH_KEY" in said
     assert pipeline.load(tmp_path / "elsewhere" / "suite.yaml", placeholders=True).case_count == 300
+
+
+def test_only_what_is_needed_is_asked_for(config, tmp_path, monkeypatch, capsys):
+    """Other ways in are enough: Vertex AI for the agent, a service account for the judge."""
+    account = tmp_path / "account.json"
+    account.write_text(json.dumps({"type": "service_account", "project_id": "my-project"}))
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(account))
+    monkeypatch.setenv("CLAUDE_CODE_USE_VERTEX", "1")
+    assert _run(["validate", "--no-keys", config()]) == 0
+    assert "to run it, set SEARCH_KEY\n" in capsys.readouterr().out
 
 
 def test_an_import_with_problems_is_no_success(config, tmp_path, capsys):

@@ -25,7 +25,7 @@ from fairtrial.core.providers import (
     plugged_in,
     split_name,
 )
-from fairtrial.core.variables import Variables
+from fairtrial.core.variables import Variables, escape
 from fairtrial.providers.models import with_provider
 
 
@@ -50,13 +50,15 @@ class TargetResolver:
         if provider is None:
             self._source.problem((*path, "target"), self._unknown(provider_name, model))
             return None
+        if self._variables.placeholders and provider.usual:
+            provider = self._needing_usual(provider_name, provider, entry, model)
         spec = TargetSpec(
             id=getattr(entry, "id", None) or entry.target,
             kind=provider.kind,
             provider=provider_name,
             model=model,
-            base_url=self._live(path, entry.target, provider_name, provider, provider.base_url),
-            api_key=self._live(path, entry.target, provider_name, provider, provider.api_key),
+            base_url=self._live(path, entry.target, provider_name, provider.base_url),
+            api_key=self._live(path, entry.target, provider_name, provider.api_key),
             headers=provider.headers,
             options=entry.options,
             concurrency=getattr(entry, "concurrency", None),
@@ -113,12 +115,34 @@ class TargetResolver:
         )
         return self._checked(path, spec)
 
-    def _live(self, path: KeyPath, target: str, name: str, provider: Provider, template: str) -> str:
-        if name in self._own:  # values from the suite were filled in during parsing
+    def _needing_usual(
+        self, name: str, provider: Provider, entry: TargetEntry | JudgeEntry | UserEntry, model: str
+    ) -> Provider:
+        """Return a provider that needs its usual variables; if the target can be used with what is set, just that."""
+        cls = registry.load("targets", provider.kind)
+        options = read(cls.options_type, entry.options, [])
+        known = Variables(self._variables.environment)
+        spec = TargetSpec(
+            id=entry.target,
+            kind=provider.kind,
+            provider=name,
+            model=model,
+            base_url=known.reveal(provider.base_url),
+            api_key=known.reveal(provider.api_key),
+        )
+        if options is None or not list(cls.check(spec, options, self._folder)):
+            return msgspec.structs.replace(provider, base_url=escape(spec.base_url), api_key=escape(spec.api_key))
+
+        def needed(template: str) -> str:
+            for variable in provider.usual:
+                template = template.replace(f"${{{variable}:-}}", f"${{{variable}}}")
             return template
-        if self._variables.placeholders:  # these are taken as set too
-            for usual in provider.usual:
-                template = template.replace(f"${{{usual}:-}}", f"${{{usual}}}")
+
+        return msgspec.structs.replace(provider, base_url=needed(provider.base_url), api_key=needed(provider.api_key))
+
+    def _live(self, path: KeyPath, target: str, provider: str, template: str) -> str:
+        if provider in self._own:  # values from the suite were filled in during parsing
+            return template
         missing = set(self._variables.missing)
         live = self._variables.fill(template)
         for variable in sorted(self._variables.missing - missing):

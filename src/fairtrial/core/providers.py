@@ -23,7 +23,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     # Templates that take the place of one of its variables: the first whose own variable is set.
     instead: dict[str, tuple[str, ...]] = {}
     signs_in: tuple[str, ...] = ()  # variables that its own library reads: one of them is enough
-    usual: tuple[str, ...] = ()  # variables with an empty default that most people need all the same
+    # Variables with an empty default that are needed unless another way in is set: what the target's `check` says.
+    usual: tuple[str, ...] = ()
     prices: str = ""  # its name in the price list, if it has another one there
     refuses: frozenset[str] = frozenset()  # parameters that none of its models accept
     schemas: bool = True  # whether it accepts a JSON schema for replies; otherwise the prompt has to do
@@ -130,6 +131,7 @@ _OTHERS: dict[str, Provider] = {
         kind="claude_code",
         base_url="${ANTHROPIC_BASE_URL:-}",
         api_key="${ANTHROPIC_API_KEY:-}",
+        usual=("ANTHROPIC_API_KEY",),
     ),
     "codex": Provider(kind="codex", base_url="${OPENAI_BASE_URL:-}", api_key="${OPENAI_API_KEY:-}", prices="openai"),
     "gemini-cli": Provider(
