@@ -47,6 +47,15 @@ def test_every_block_of_code_ends(page):
     assert len(re.findall(r"^ *(?:```|~~~)", page.read_text("utf-8"), re.MULTILINE)) % 2 == 0
 
 
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if REPO / "src" not in page.parents], ids=lambda page: str(page.relative_to(REPO))
+)
+def test_no_table_is_cut_by_an_empty_line(page):
+    text = re.sub(r"^ *(```|~~~).*?^ *\1", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    tables = re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE)
+    assert not [table for table in tables if not re.match(r"\|.*\n\|[\s:|-]+\|\s", table)]
+
+
 def test_the_pictures_of_the_readme_are_there_and_described():
     readme = (REPO / "README.md").read_text("utf-8")
     pictures = re.findall(r'<img src="([^"]+)" width="\d+" alt="[^"]+">', readme)

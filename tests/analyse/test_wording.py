@@ -196,8 +196,11 @@ async def test_run_means_that_never_vary_cannot_be_tested(run_suite):
     run = await run_suite(targets=[arm("a", 2, 2), arm("b", 1, 2)], cases=cases(2))
     pair = ft.compare(run, "a", "b")
     assert not any("run means" in line for line in detail_lines(pair))
-    for error, words in ((0.0, "run means never varied (+50.0)"), (1.0, "run means (pooled t): +50.0, p 0.4")):
-        test = SimpleNamespace(pooled_std_err=error, score_diff=0.5, p_value=0.4, effect_size=0.5, is_significant=False)
+    sized = "run means (pooled t): +50.0, p 0.400, Cohen's d 0.50 (medium)"
+    for error, words in ((0.0, "run means never varied (+50.0)"), (1.0, sized)):
+        test = SimpleNamespace(
+            pooled_std_err=error, score_diff=0.5, p_value=0.4, effect_size=0.5, effect="medium", is_significant=False
+        )
         found = detail_lines(msgspec.structs.replace(pair, run_means=test))
         assert [line for line in found if line.startswith(words)]
 

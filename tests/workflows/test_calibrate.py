@@ -388,6 +388,21 @@ def test_a_scorer_that_all_arms_share_is_one(write_suite, capsys):
     assert "more" not in capsys.readouterr().err
 
 
+def test_scorers_that_differ_in_what_they_read_of_an_answer_are_one_and_samples_are_read_whole(write_suite, capsys):
+    judge = {"target": "mock:j", "options": {"verdict": {"marks": MARKS}}}
+    targets = [{"target": "mock:a", "options": {"answer": "Answer: 4"}, "extract": {"after": "Answer:"}}]
+    targets += [{"id": "b", "target": "mock:echo", "extract": "last_line"}, {"id": "c", "target": "mock:echo"}]
+    path = str(write_suite(scorer="llm_judge", judge=judge, targets=targets))
+    assert _run(["calibrate", "--suite", path, "--json"]) == 0
+    said = capsys.readouterr()
+    assert "more" not in said.err and json.loads(said.out)["summary"]["unscored"] == 0
+    path = str(write_suite(scorer="llm_judge", judge=judge, targets=targets[:1]))  # none of the samples has `Answer:`
+    assert _run(["calibrate", "--suite", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["summary"]["unscored"] == 0
+    assert _run(["run", path, "--quiet"]) == 0
+    assert "rated" in capsys.readouterr().err
+
+
 def test_scorers_from_a_column_are_calibrated(write_suite, tmp_path, capsys):
     rows = [
         {"input": "a", "expected": "x", "scorer": "match"},

@@ -103,3 +103,8 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     async def score(self, context: ScoreContext) -> Score | Unscored:
         """Score one answer; the same context gives the same score, unless a judge is used."""
         raise NotImplementedError
+
+
+def without_extract(scorer: Scorer) -> Scorer:
+    """Return a scorer that reads answers whole."""
+    return msgspec.structs.replace(scorer, extract=None)

@@ -17,7 +17,7 @@ from fairtrial.core.experiment import Case, TargetSpec
 from fairtrial.core.judge import Judge, Judgement, Panel, judge_key, judge_of
 from fairtrial.core.money import total
 from fairtrial.core.score import Score, ScoreContext, Unscored
-from fairtrial.core.scorer import Scorer
+from fairtrial.core.scorer import Scorer, without_extract
 from fairtrial.core.settings import JudgeSpec, PanelSpec, Settings
 from fairtrial.core.target import Target
 from fairtrial.core.workshop import Workshop
@@ -118,11 +118,12 @@ async def calibrate(
     verdicts = _Verdicts([sample.id for sample in samples], runs, judged)
     panel = Panel(judges=tuple(map(verdicts.counted, bench.judges)), how=PanelSpec(judgements=runs))
     judgements: list[Judgement] = []
+    reading = without_extract(scorer)  # a sample's answer is what the judge should see
 
     async def score_sample(sample: Sample) -> SampleResult:
         case = Case(id=sample.id, input=sample.question, expected=sample.expected)
         context = ScoreContext(response=sample.answer, case=case, vars=vars or {}, panel=panel, workshop=workshop)
-        result = await score_answer(scorer, context)
+        result = await score_answer(reading, context)
         judgements.extend(result.judgements)
         verdicts.complete(sample.id)
         return sample_result(sample, _scores_of_judgements(result))

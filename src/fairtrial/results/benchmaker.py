@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.text import counted
 from fairtrial.results import SCORE, Columns, Contestant, Log, Question, Sample, Source, picked
 from fairtrial.results._values import (
     dict_of,
@@ -22,6 +23,9 @@ from fairtrial.results._values import (
     tidy,
     usage_of,
 )
+
+_NO_REASON = "Benchmaker's judge gave no mark, and no reason"
+_ERRORS = ("Judge error:", "Quick score error:")  # how notes of its code judges begin, which say no confidence
 
 
 class Benchmaker:
@@ -58,17 +62,19 @@ def _log(source: Source, run: dict[str, Any], suites: dict[str, Any], columns: C
         name_of(m): Contestant(name=name_of(m), model=name_of(m), system=system, params=params)
         for m in list_of(run.get("models"))
     }
+    ended = [one for one in list_of(run.get("results")) if _ended(one)]
     return Log(
         tool="benchmaker",
         name=name_of(run.get("testSuiteName") or suite.get("name") or source.name),
         part=part,
         sources=(source,),
-        samples=lambda: (_sample(one, cases, columns) for one in list_of(run.get("results")) if _ended(one)),
+        samples=lambda: (_sample(one, cases, columns) for one in ended),
         arms=arms,
         metrics=(SCORE,),
         created=seconds_of(run.get("startedAt")),
         ended=seconds_of(run.get("completedAt")),
         unfinished="" if status == "completed" else f"Benchmaker's run is {name_of(status)}",
+        notes=_notes(ended),
         missing=["the version of Benchmaker", *([] if cases else ["what was asked"])],
     )
 
@@ -77,9 +83,35 @@ def _ended(one: dict[str, Any]) -> bool:
     return one.get("status") not in ("idle", "running", "cancelled")
 
 
+def _failed(one: dict[str, Any]) -> bool:
+    return one.get("status") == "failed" or bool(one.get("error"))
+
+
+def _unmarked(score: dict[str, Any]) -> str | None:
+    """Return why a judge gave no mark; None if it gave one.
+
+    Benchmaker writes a 0 that nobody is confident of. A 0 that its scorer meant has a confidence, or none is said.
+    """
+    if number_of(score.get("score")) != 0:
+        return None
+    notes, confidence = scrub(text_of(score.get("notes"))), number_of(score.get("confidence"))
+    if confidence == 0 or (confidence is None and notes.startswith(_ERRORS)):
+        return notes or _NO_REASON
+    return None
+
+
+def _notes(results: list[dict[str, Any]]) -> list[str]:
+    unmarked = sum(not _failed(one) and _unmarked(dict_of(one.get("score"))) is not None for one in results)
+    if not unmarked:
+        return []
+    they = "it has" if unmarked == 1 else "they have"
+    counts = counted(unmarked, "answer")
+    return [f"Benchmaker counts {counts} that its judge could not mark as 0; here {they} no score"]
+
+
 def _sample(one: dict[str, Any], cases: dict[str, Any], columns: Columns) -> Sample:
     case, score = dict_of(cases.get(str(one.get("testCaseId")))), dict_of(one.get("score"))
-    mark, failed = mark_of(score.get("score")), one.get("status") == "failed" or bool(one.get("error"))
+    mark, failed, unmarked = mark_of(score.get("score")), _failed(one), _unmarked(score)
     metadata = dict_of(case.get("metadata"))
     tokens = [one.get("promptTokens"), one.get("completionTokens")]
     weight = number_of(case.get("weight"))
@@ -96,7 +128,8 @@ def _sample(one: dict[str, Any], cases: dict[str, Any], columns: Columns) -> Sam
         arm=name_of(one.get("modelId")),
         answer=None if failed else scrub(text_of(one.get("response"))),
         failure=failure_of(one.get("error")) if failed else None,
-        scores={} if mark is None or failed else {SCORE: mark},
+        scores={} if mark is None or failed or unmarked is not None else {SCORE: mark},
+        unscored={} if unmarked is None else {SCORE: unmarked},
         notes={SCORE: scrub(text_of(score.get("notes")))},
         usage=usage_of(*tokens) if any(token is not None for token in tokens) else None,
         latency_ms=number_of(one.get("latencyMs")),

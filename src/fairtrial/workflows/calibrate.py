@@ -15,7 +15,7 @@ from fairtrial.core.experiment import INPUT_NAMES, ScorerSpec
 from fairtrial.core.functions import Functions
 from fairtrial.core.ids import new_id
 from fairtrial.core.judge import judge_key
-from fairtrial.core.scorer import Scorer
+from fairtrial.core.scorer import Scorer, without_extract
 from fairtrial.core.settings import JudgeSpec, Settings
 from fairtrial.core.templates import names_in
 from fairtrial.core.variables import Variables
@@ -155,8 +155,12 @@ def scorers_of(suite: Suite) -> list[ScorerSpec]:
 
 
 def marking_scorers(suite: Suite) -> list[ScorerSpec]:
-    """Return the suite's scorers whose judge gives marks."""
-    return [spec for spec in scorers_of(suite) if marking_parts(spec)]
+    """Return the suite's scorers whose judge gives marks; those that ask it the same count as one, the first."""
+    asked: dict[tuple[str | None, ...], ScorerSpec] = {}
+    for spec in scorers_of(suite):
+        if parts := marking_parts(spec):
+            asked.setdefault(tuple(without_extract(part).prompt_hash("") for part in parts), spec)
+    return list(asked.values())
 
 
 def calibration_notes(store: Store, suite: Suite, advice: Callable[[JudgeSpec], str]) -> list[str]:

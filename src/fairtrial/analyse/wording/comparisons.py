@@ -313,7 +313,7 @@ def _run_means_lines(pair: Comparison) -> list[str]:
         return [f"run means never varied ({Scale('').signed(test.score_diff)}): they cannot be tested"]
     lines = [
         f"run means (pooled t): {Scale('').signed(test.score_diff)}, p {p_words(test.p_value)}, "
-        f"Cohen's d {test.effect_size:.2f}"
+        f"Cohen's d {test.effect_size:.2f} ({test.effect})"
     ]
     if test.is_significant != _excludes_zero(pair):
         lines.append(
