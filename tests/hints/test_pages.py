@@ -6,6 +6,7 @@ import html
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from starlette.testclient import TestClient
 
 from fairtrial.store import Store
 from fairtrial.web.app import make_app
+from fairtrial.web.share import _where
 from fairtrial.web.site import Site
 from tests.hints.suggested import commands_in, filled_in, type_in
 from tests.hints.test_states import JUDGE, MIXED, RIGHT, write_state
@@ -55,6 +57,37 @@ def test_what_the_page_for_sharing_says(name, tmp_path):
     for command in commands:
         ended = type_in(folder, *filled_in(command))
         assert ended.code == 0, f"{command}\n{ended.said}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("variable", "used", "said"),
+    [
+        ("elsewhere.db", "elsewhere.db", None),  # commands find it by themselves
+        ("{folder}/elsewhere.db", "elsewhere.db", None),
+        ("elsewhere.db", ".fairtrial/fairtrial.db", "{folder}/.fairtrial/fairtrial.db"),  # they would look elsewhere
+        ("postgresql://me@db.example.com/evals", "elsewhere.db", "{folder}/elsewhere.db"),
+    ],
+)
+def test_the_store_of_the_environment_is_the_usual_one(variable, used, said, tmp_path, monkeypatch):
+    folder = tmp_path / "state"
+    write_state(folder, {"targets": [RIGHT]})
+    assert type_in(folder, "run", "suite.yaml", "--store", used).code == 0
+    monkeypatch.setenv("FAIRTRIAL_STORE", variable.format(folder=folder))
+    store = Store(f"sqlite:///{folder / used}")
+    page = visit(folder, store, f"/runs/{store.runs()[0].id}/share")
+    commands = [html.unescape(command) for command in re.findall(r'<pre id="command-\d+">(.*?)</pre>', page)]
+    assert commands and {command.partition("--store ")[2] or None for command in commands} == {
+        said.format(folder=folder) if said else None
+    }
+
+
+def test_a_store_on_a_server_keeps_its_address(tmp_path, monkeypatch):
+    run: Any = SimpleNamespace(plan=SimpleNamespace(folder=str(tmp_path)))
+    address = "postgresql://me@db.example.com/evals"
+    assert _where(run, address) == ["--store", address]
+    monkeypatch.setenv("FAIRTRIAL_STORE", "postgresql://me:a-password@db.example.com/evals")
+    assert _where(run, address) == []
 
 
 @pytest.mark.slow

@@ -141,21 +141,17 @@ async def test_several_runs_show_their_analysis_by_themselves(
     await page.get_by_label("Benchmark mode").check()
     assert await page.locator("[name=param_temperature]").is_disabled()
     await page.get_by_role("button", name="Run 3 times").click()
-    await page.wait_for_url("**/runs/*")
-    await page.locator(".badge.completed").first.wait_for()
-    while [record.status for record in store.runs()] != ["completed"] * 3:
-        await page.wait_for_timeout(100)
+    await page.wait_for_url("**/series/*")
+    await page.get_by_role("heading", name="Run by run").wait_for()
+    await page.locator("#live").wait_for(state="detached")
+    assert await page.locator("table.series tbody tr").count() == 2
+    assert await page.get_by_role("region", name="Means over runs").get_by_role("row").count() == 3
     last = store.runs()[0]
-    assert last.series_id is not None and len(store.runs()) == 3
+    assert last.series_id is not None and [record.status for record in store.runs()] == ["completed"] * 3
     assert Run(store, last).settings["benchmark_mode"] is True
-    await page.goto(f"{site}/runs/{last.id}")
+    await page.get_by_role("link", name=f"run 3 {last.id}").click()
     await page.get_by_role("link", name="a series of 3 runs").click()
     await page.get_by_role("heading", name="Run by run").wait_for()
-    assert await page.locator("table.series tbody tr").count() == 2
-    await page.get_by_text("All numbers").click()
-    table = page.get_by_role("region", name="Means over runs")
-    await table.wait_for()
-    assert await table.get_by_role("row").count() == 3
     await page.goto(f"{site}/board")
     await page.get_by_role("heading", name="By difficulty").wait_for()
     await page.get_by_role("heading", name="Over time").wait_for()

@@ -10,12 +10,16 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from fairtrial import pipeline
 from fairtrial.core.trial import Trial
 from fairtrial.engine.watching import Session
 from fairtrial.store import Store
+from fairtrial.web.app import make_app
+from fairtrial.web.site import Site
 from fairtrial.web.tasks import LiveAnswer, Task
+from fairtrial.workflows.series import arun_series
 
 from .conftest import TOKEN
 
@@ -125,3 +129,33 @@ def test_a_task_leads_to_the_view_that_was_asked_for_however_long_it_takes_to_be
     assert task.address == f"/tasks/{task.id}"
     task.run_ids.append("r1")
     assert task.address == "/runs/r1/pages"
+
+
+def test_a_series_is_watched_as_a_whole() -> None:
+    task = Task("run", "capitals")
+    task.run_ids.append("r1")
+    task.series_id = "s1"
+    assert task.address == "/series/s1"
+
+
+async def test_a_series_that_is_stopped_between_two_runs_begins_no_other(write_suite: Any, store: Store) -> None:
+    task = Task("run", "test")
+    suite = pipeline.load(write_suite())
+
+    def stop_after(part: Any, run: Any) -> None:
+        task.stopping = True  # the click came when the first run was as good as over
+
+    with pytest.raises(asyncio.CancelledError):
+        await arun_series(suite, 3, store=store, watch=task.watch_part, after=stop_after)
+    assert [record.status for record in store.runs()] == ["completed"]
+
+
+def test_a_suite_that_cannot_be_a_series_is_refused_before_it_begins(
+    write_suite: Any, store: Store, tmp_path: Any
+) -> None:
+    write_suite(name="s.yaml", cache=True)
+    site = Site(store, tmp_path)
+    form = {"file": "s.yaml", "target": "mock:echo", "condition": "default", "runs": "3"}
+    reply = TestClient(make_app(site), headers={"origin": "http://testserver"}).post("/new/run", data=form)
+    site.close()
+    assert reply.status_code == 400 and "the runs of a series must be independent" in reply.text and not store.runs()

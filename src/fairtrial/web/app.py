@@ -31,6 +31,7 @@ from fairtrial.web.new_run import NewRun
 from fairtrial.web.optimisation import Optimisation
 from fairtrial.web.plan import Plan
 from fairtrial.web.runs import Runs
+from fairtrial.web.series import Series
 from fairtrial.web.share import Share
 from fairtrial.web.site import PAGES, Site
 from fairtrial.web.solving import NoSolving, Solving, unsolved
@@ -40,8 +41,8 @@ from fairtrial.web.trials import Trials
 from fairtrial.web.votes import Votes
 
 SECTIONS: tuple[Any, ...] = (
-    Home, Suites, NewRun, Live, Runs, Trials, Compare, Plan, Board, Arena, Code, Votes, Labels, Judges, Optimisation,
-    Solving, Share,
+    Home, Suites, NewRun, Live, Runs, Series, Trials, Compare, Plan, Board, Arena, Code, Votes, Labels, Judges,
+    Optimisation, Solving, Share,
 )  # fmt: skip
 
 

@@ -20,8 +20,8 @@ from fairtrial.web.grid import is_position
 from fairtrial.web.site import Site, dollars
 from fairtrial.web.tasks import Task
 
-_INTERVAL = 0.4  # seconds between two updates of a run of this server
-_INTERVAL_ELSEWHERE = 2.0  # and of one in another process, which needs queries to the store
+INTERVAL = 0.4  # seconds between two updates of a run of this server
+INTERVAL_ELSEWHERE = 2.0  # and of one in another process, which needs queries to the store
 _MAX_CASES = 100
 _TAIL = 60  # characters of an answer that are shown while it is written
 
@@ -75,7 +75,7 @@ class Live:
                 yield b": still here\n\n"
             if state["status"] != "running":
                 return
-            await asyncio.sleep(_INTERVAL if task else _INTERVAL_ELSEWHERE)
+            await asyncio.sleep(INTERVAL if task else INTERVAL_ELSEWHERE)
 
     def _state(self, run_id: str, task: Task | None, cases: list[int]) -> dict[str, Any]:
         run = self._site.run(run_id)
@@ -103,7 +103,7 @@ def progress_of(site: Site, run: Run, task: Task | None = None) -> dict[str, Any
         )
         progress.restore(sums, "resume", totals.failure_reasons(run.store, run.id, run.record.scoring))
         return {**_counts(progress), "waits": [], "rate": None, "left": None, "part": None}
-    part = f"run {len(task.run_ids)} of {task.runs}" if task and task.runs > 1 else None
+    part = "run {} of {}".format(*task.part) if task and task.part[1] > 1 else None
     return {**_counts(progress), "rate": progress.rate, "left": progress.seconds_left, "part": part}
 
 

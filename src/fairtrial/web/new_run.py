@@ -103,8 +103,6 @@ class NewRun:
             raise FairtrialError(f"the number of runs must be one of {', '.join(map(str, RUN_COUNTS))}")
         with running_code():
             suite = self._suite_with_choices(form)
-        if runs > 1 and suite.settings.cache:
-            raise FairtrialError("the runs of a series must be independent: remove `cache: true` from the suite first")
         return await_run(self._site.tasks.run(suite, runs))
 
     def _suite_with_choices(self, form: FormData) -> Suite:

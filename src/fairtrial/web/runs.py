@@ -10,25 +10,22 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.figures import series_figure
-from fairtrial.analyse.series_summary import SERIES_COLUMNS, series_cells
 from fairtrial.analyse.wording.asked import asked_brief
-from fairtrial.analyse.wording.comparisons import brief_lines, sentence
-from fairtrial.analyse.wording.leaderboards import headline_parts, standing_words
+from fairtrial.analyse.wording.leaderboards import standing_words
 from fairtrial.analyse.wording.scale import interval_words
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.files import delete_kept_files, scored_by
 from fairtrial.store.naming import check_tag
-from fairtrial.web import numbers
-from fairtrial.web.cache import LONG, PATIENCE, patience
+from fairtrial.web.cache import LONG, PATIENCE
 from fairtrial.web.entries import number
 from fairtrial.web.files import suite_files
 from fairtrial.web.grid import grid, page_number, pager
 from fairtrial.web.live import progress_of
-from fairtrial.web.numbers import RunNumbers, SeriesNumbers, has_waiting
+from fairtrial.web.numbers import RunNumbers, has_waiting
 from fairtrial.web.result import details_of, numbers_of, result_of, variance_of
+from fairtrial.web.series import series_state
 from fairtrial.web.site import Site, form_view, go_to, url
 from fairtrial.web.tasks import Task
 
@@ -55,7 +52,6 @@ class Runs:
             Route("/runs/{run}/retry", form_view(self._retry), methods=["POST"]),
             Route("/runs/{run}/delete", form_view(self._delete), methods=["POST"]),
             Route("/runs/{run}/tag", form_view(self._tag), methods=["POST"]),
-            Route("/series/{series}", self._series),
         ]
 
     # -- the list --------------------------------------------------------------------------------
@@ -94,7 +90,7 @@ class Runs:
     def _overview(self, request: Request) -> Response:
         run = self._site.run(request.path_params["run"])
         task = self._site.tasks.of_run(run.id)
-        series = self._series_runs(run.record.series_id) if run.record.series_id else []
+        series_id = run.record.series_id
         known = None if run.status == "running" else numbers_of(self._site.cache, run, wait=PATIENCE)
         return self._site.page(
             request,
@@ -106,7 +102,7 @@ class Runs:
             task=task,
             waiting=run.status in ("interrupted", "incomplete") and (known.waiting if known else has_waiting(run)),
             progress=progress_of(self._site, run) if run.status == "running" else None,
-            series=series,
+            series=series_state(self._site, series_id) if series_id else None,
             run_again=self._run_again_url(run),
             has_pages=has_scorer(run, "browser", "code_judge"),
             has_problems=has_scorer(run, "optimisation"),
@@ -147,12 +143,15 @@ class Runs:
 
     def _stop(self, request: Request, form: FormData) -> Response:
         run_id = request.path_params["run"]
+        series_id = self._site.run(run_id).record.series_id
         task = self._site.tasks.of_run(run_id)
+        if task is None and series_id is not None:  # the run has just ended: whoever clicked meant the series
+            task = self._site.tasks.of_series(series_id)
         if task is None:
             raise FairtrialError("this run is not in progress in this server: stop it where it was started")
         task.stop()
         task.ended.wait(10)
-        return go_to(f"/runs/{run_id}")
+        return go_to(f"/runs/{run_id}" if task.series_id is None else task.address)
 
     def _resume(self, request: Request, form: FormData) -> Response:
         return self._continue(request, form, "resume")
@@ -165,6 +164,10 @@ class Runs:
         if run.status == "running":
             raise FairtrialError("this run is already in progress")
         overrides = {"budget_usd": number(form, "budget_usd", whole=False)}
+        if mode == "resume" and run.record.series_id is not None:  # as `fairtrial resume` does
+            if series_state(self._site, run.record.series_id).live:
+                raise FairtrialError("another run of this series is in progress: resume this one when it has ended")
+            return await_run(self._site.tasks.resume_series(run.record.series_id, overrides))
         return await_run(self._site.tasks.resume(run.id, mode, overrides))
 
     def _delete(self, request: Request, form: FormData) -> Response:
@@ -184,50 +187,6 @@ class Runs:
             check_tag(self._site.store, name)
             self._site.store.set_tag(name, run.id)
         return go_to(f"/runs/{run.id}")
-
-    # -- several runs of one plan ----------------------------------------------------------------
-
-    def _series_runs(self, series_id: str) -> list[Run]:
-        return [Run(self._site.store, record) for record in browsing.runs_of_series(self._site.store, series_id)]
-
-    def _multi(self, runs: list[Run], *, wait: float) -> dict[str, Any] | None:
-        """Return the analysis across runs, None with fewer than two finished ones."""
-        runs = [run for run in runs if run.status != "running"]
-        if len(runs) < 2:
-            return None
-        name = f"series/{runs[0].record.series_id}"
-        known = self._site.cache.get(name, runs, SeriesNumbers, numbers.series, wait=wait)
-        if known is None:
-            return {"waits": True}
-        summary, comparisons = known.summary, known.summary.comparisons
-        margin = comparisons.margin if comparisons else None
-        addresses = {run: f"/runs/{run}" for run in summary.run_ids}
-        return {
-            "waits": False,
-            "figure": series_figure(summary, known.over_cases, addresses),
-            "headline": headline_parts(known.leaderboard) if known.leaderboard else [],
-            "rows": [series_cells(arm, over) for arm, over in summary.arms.items()],
-            "runs": list(zip(summary.run_ids, summary.statuses, strict=True)),
-            "scores": {arm: dict(zip(m.run_ids, m.scores, strict=True)) for arm, m in summary.arms.items()},
-            "verdicts": [
-                (pair, sentence(pair, margin), brief_lines(pair)) for pair in (comparisons.pairs if comparisons else [])
-            ],
-        }
-
-    def _series(self, request: Request) -> Response:
-        series_id = request.path_params["series"]
-        runs = self._series_runs(series_id)
-        if not runs:
-            raise FairtrialError(f"no series `{series_id}` in this store")
-        return self._site.page(
-            request,
-            "series.html.j2",
-            series_id=series_id,
-            runs=[run.record for run in runs],
-            task=self._site.tasks.of_series(series_id),
-            multi=self._multi(runs, wait=patience(request.query_params)),
-            series_columns=SERIES_COLUMNS,
-        )
 
 
 def run_line(site: Site, run: Run, *, wait: float) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from fairtrial.reports.badge import badge
 from fairtrial.reports.export import export
 from fairtrial.reports.formats import FORMATS, SINGLE, Format
 from fairtrial.reports.site import write_site
+from fairtrial.store.address import default_store, dialect_of
 from fairtrial.web import numbers
 from fairtrial.web.cache import LONG, patience
 from fairtrial.web.result import numbers_of
@@ -162,9 +163,12 @@ def _to_look(run: Run, store: str) -> list[tuple[str, str]]:
 
 
 def _where(run: Run, store: str) -> list[str]:
-    """Return the option for the store, unless it is the one that belongs to the suite's folder."""
-    is_default = Path(store).resolve() == Path(run.plan.folder, ".fairtrial/fairtrial.db").resolve()
-    return [] if is_default else ["--store", str(Path(store).resolve())]
+    """Return the option for the store, unless it is the one that commands in the suite's folder use anyway."""
+    usual = dialect_of(default_store(run.plan.folder)).place
+    if "://" in store:
+        return [] if usual == store else ["--store", store]
+    path = Path(store).resolve()
+    return [] if "://" not in usual and Path(run.plan.folder, usual).resolve() == path else ["--store", str(path)]
 
 
 def _selection(run: Run) -> list[str]:

@@ -28,14 +28,15 @@ from fairtrial.core.trial import Trial
 from fairtrial.core.trust import running_code
 from fairtrial.core.variables import Variables
 from fairtrial.engine.progress import Progress
-from fairtrial.engine.watching import Session
+from fairtrial.engine.watching import Session, Watch
 from fairtrial.optim.catalogue import baselines
 from fairtrial.optim.certify import check_solved
 from fairtrial.optim.problem import Problem
 from fairtrial.store import Store
 from fairtrial.store.todo import Mode
 from fairtrial.workflows.calibrate import acalibrate
-from fairtrial.workflows.resume import aresume
+from fairtrial.workflows.resume import aresume, aresume_series
+from fairtrial.workflows.series import Part, arun_series, check_series
 
 _MAX_CHARACTERS = 400_000  # of one answer that are kept while it is written
 _MAX_ENDED = 50
@@ -81,7 +82,7 @@ class Task:
         self.id, self.what, self.about = new_id(), what, about
         self.run_ids: list[str] = []
         self.view = ""  # the part of the run's page that whoever started it wants to see
-        self.runs = 1  # how many runs it makes
+        self.part: Part = (1, 1)  # the number of the run that it works on, and how many there will be
         self.series_id: str | None = None
         self.progress: Progress | None = None
         self.answers: dict[Place, LiveAnswer] = {}
@@ -105,7 +106,9 @@ class Task:
 
     @property
     def address(self) -> str:
-        """Where to watch it: its run, or its own page until there is one."""
+        """Where to watch it: its series or run, or its own page until there is one."""
+        if self.series_id is not None:
+            return f"/series/{self.series_id}"
         return f"{self.page}/{self.id}" if self.run_id is None else f"/runs/{self.run_id}{self.view}"
 
     def stop(self) -> None:
@@ -144,12 +147,21 @@ class Task:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         return await work
 
+    def watch_part(self, part: Part) -> Watch:
+        """Follow the next run of a series, unless it was stopped just when the run before ended."""
+        if self.stopping:
+            raise asyncio.CancelledError
+        self.part = part
+        return self.watch
+
     @asynccontextmanager
     async def watch(self, session: Session) -> AsyncIterator[None]:
         """Follow a session of a run."""
         self._session, self.progress = session, session.progress
         session.listen = self._listen
         self.run_ids.append(session.job.run_id)
+        if self.part[1] > 1:
+            self.series_id = session.job.series_id
         self.begun.set()
         if self.stopping:
             session.interrupt()
@@ -192,6 +204,10 @@ class Tasks:
         """Return the task that is working on a series now."""
         return next((task for task in self.open() if task.series_id == series_id), None)
 
+    def last_of_series(self, series_id: str) -> Task | None:
+        """Return the task that worked last on a series in this server, whether it has ended or not."""
+        return next((task for task in reversed(list(self._tasks.values())) if task.series_id == series_id), None)
+
     def close(self) -> None:
         """Stop all tasks and wait until their work is saved."""
         for task in self.open():
@@ -203,21 +219,25 @@ class Tasks:
         """Run a suite, once or several times in sequence; `view` is the part of the run's page to show."""
         task = Task("run", suite.name)
         task.view = view
-        task.runs = runs
-        series = pipeline.Series(new_id(), runs) if runs > 1 else None
-        task.series_id = series.id if series else None
-
-        async def all_runs(task: Task) -> None:
-            while len(task.run_ids) < runs and not task.stopping:
-                await pipeline.arun(suite, store=self._store, series=series, watch=task.watch)
-
-        return self._start(task, all_runs)
+        if runs == 1:
+            return self._start(task, lambda task: pipeline.arun(suite, store=self._store, watch=task.watch))
+        check_series(suite, runs)
+        return self._start(task, lambda task: arun_series(suite, runs, store=self._store, watch=task.watch_part))
 
     def resume(self, run_id: str, mode: Mode, overrides: dict[str, Any] | None = None) -> Task:
         """Resume a run, or retry its failures."""
         return self._start(
             Task(mode, run_id),
             lambda task: aresume(run_id, store=self._store, mode=mode, overrides=overrides or {}, watch=task.watch),
+        )
+
+    def resume_series(self, series_id: str, overrides: dict[str, Any] | None = None) -> Task:
+        """Continue a series: finish the run that was stopped, and make the missing ones."""
+        task = Task("resume", series_id)
+        task.series_id = series_id
+        return self._start(
+            task,
+            lambda task: aresume_series(series_id, store=self._store, overrides=overrides or {}, watch=task.watch_part),
         )
 
     def calibrate(self, judge: JudgeSpec, *, scorer: ScorerSpec | None, runs: int, variables: Variables) -> Task:

@@ -16,6 +16,16 @@ from fairtrial.store import Store
 Part = tuple[int, int]  # the number of a run in its series, and the length of the series
 
 
+def check_series(suite: Suite, runs: int) -> None:
+    """Raise if a suite cannot be run so many times as a series."""
+    if runs < 1:
+        raise FairtrialError(f"a series needs at least one run, not {runs}")
+    if suite.settings.cache:
+        raise FairtrialError("the runs of a series must be independent: turn `cache` off")
+    if suite.settings.stop:
+        raise FairtrialError("the runs of a series must be complete: leave out `stop_when`")
+
+
 async def arun_series(
     suite: Suite,
     runs: int,
@@ -26,12 +36,7 @@ async def arun_series(
     where: Where = HERE,
 ) -> list[Run]:
     """Run a suite several times; an interruption ends the series, and `resume` continues it."""
-    if runs < 1:
-        raise FairtrialError(f"a series needs at least one run, not {runs}")
-    if suite.settings.cache:
-        raise FairtrialError("the runs of a series must be independent: turn `cache` off")
-    if suite.settings.stop:
-        raise FairtrialError("the runs of a series must be complete: leave out `stop_when`")
+    check_series(suite, runs)
     series = Series(new_id(), runs)
     finished: list[Run] = []
     while len(finished) < runs:

@@ -12,6 +12,7 @@ from fairtrial.stats.planning import fewest_cases
 
 if TYPE_CHECKING:
     from fairtrial.analyse.comparison import Comparison, Comparisons, Differs, Group, Robustness, Verdict
+    from fairtrial.stats.runs import RunMeansTest
 
 ALPHA = 0.05
 
@@ -313,7 +314,7 @@ def _run_means_lines(pair: Comparison) -> list[str]:
         return [f"run means never varied ({Scale('').signed(test.score_diff)}): they cannot be tested"]
     lines = [
         f"run means (pooled t): {Scale('').signed(test.score_diff)}, p {p_words(test.p_value)}, "
-        f"Cohen's d {test.effect_size:.2f} ({test.effect})"
+        f"Cohen's d {_effect_words(test)}"
     ]
     if test.is_significant != _excludes_zero(pair):
         lines.append(
@@ -321,6 +322,27 @@ def _run_means_lines(pair: Comparison) -> list[str]:
             "the verdict is about cases like them"
         )
     return lines
+
+
+RUN_MEANS_COLUMNS = ("pair", "difference", "t", "p", "Cohen's d")
+
+
+def run_means_cells(pair: Comparison) -> list[str]:
+    """Return the test of two arms by their run means as a table row, in the order of RUN_MEANS_COLUMNS.
+
+    Empty where one of them has fewer than two runs.
+    """
+    test = pair.run_means
+    if test is None:
+        return []
+    cells = [f"{pair.a} against {pair.b}", Scale("").signed(test.score_diff)]
+    if test.pooled_std_err == 0:
+        return [*cells, "–", "–", "no run differed"]
+    return [*cells, signs(f"{test.t_statistic:.2f}"), p_words(test.p_value), _effect_words(test)]
+
+
+def _effect_words(test: RunMeansTest) -> str:
+    return f"{signs(f'{test.effect_size:.2f}')} ({test.effect})"
 
 
 def _group_line(group: Group, scale: Scale) -> str:

@@ -17,7 +17,7 @@ export function say(message) {
 
 // Load the parts of a page that take longer to compute than a page may take to load: rows one after another, for they
 // would take all connections; parts at the same time, for one must not wait for a slower one.
-async function fetchPending(root = document) {
+export async function fetchPending(root = document) {
   for (const place of root.querySelectorAll("[data-pending]:not(tr)")) fetchPart(place);
   for (const place of root.querySelectorAll("tr[data-pending]")) await fetchPart(place);
 }
