@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -24,6 +25,13 @@ from fairtrial.cli.options import (
 @click.argument("targets", nargs=-1)
 @option("--prompt", metavar="TEXT", help="Ask for this page; default: the built-in prompts.")
 @option("--judge", metavar="T", help="A model as judge; without one, checks and probes give the score.")
+@option(
+    "--suite",
+    "lender",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Use this suite's providers, prices, parameters, and its models and judge by name.",
+)
 @option("--pairs", is_flag=True, help="Also let the judge compare pages two at a time, in both orders.")
 @option("--case", "cases", multiple=True, metavar="ID", help="Only this built-in prompt; may be repeated.")
 @option("--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="Number of pages for every prompt.")
@@ -43,6 +51,7 @@ def command(
     as_json: bool,
     quiet: bool,
     budget_usd: float | None,
+    lender: Path | None,
     **arena_options: Any,
 ) -> int:
     """Let TARGETS write web pages, and score them in a real browser: checks, probes, screenshots, a judge.
@@ -54,21 +63,30 @@ def command(
     from fairtrial.cli.finish import Ending, check_outputs
     from fairtrial.cli.run import run_suite
     from fairtrial.config import RunOptions, parse_suite
+    from fairtrial.core.errors import FairtrialError
     from fairtrial.suites.code_arena import arena_document, demo_document
 
-    if demo == bool(targets):
-        raise click.UsageError("give either the models that should write pages, or --demo, which has its own")
+    if demo == bool(targets or lender):
+        raise click.UsageError(
+            "give either the models that should write pages (or --suite, which has some), or --demo, which has its own"
+        )
     if demo and (arena_options["prompt"] or arena_options["judge"]):
         raise click.UsageError("--demo has its own prompts and judge; it cannot be combined with --prompt or --judge")
     if arena_options["prompt"] and arena_options["cases"]:
         raise click.UsageError("--prompt and --case cannot be combined")
     if pairs and not (arena_options["judge"] or demo):
         raise click.UsageError("--pairs needs a --judge")
-    load_dotenv()
+    load_dotenv(lender)
     check_outputs(outputs)
-    document = demo_document(**arena_options) if demo else arena_document(list(targets), **arena_options)
+    of, folder = (_document(lender), lender.parent) if lender else ({}, Path())
+    document = demo_document(**arena_options) if demo else arena_document(list(targets), of=of, **arena_options)
     text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
-    suite = parse_suite(text, file="arena", options=RunOptions(budget_usd=budget_usd))
+    try:
+        suite = parse_suite(text, file="arena", folder=folder, options=RunOptions(budget_usd=budget_usd))
+    except FairtrialError as error:
+        if lender is None and "unknown provider" in str(error):
+            raise FairtrialError(f"{error}; if a suite defines this provider, add --suite FILE") from None
+        raise
     compare_pages = pairs or demo
     ending = Ending(outputs=() if compare_pages else outputs, as_json=as_json, quiet=quiet)
     code = run_suite(suite, ending, runs=1, store=store)
@@ -77,6 +95,23 @@ def command(
     if not quiet and not as_json:
         _print_next_steps(outputs)
     return code
+
+
+def _document(lender: Path) -> dict[str, Any]:
+    """Return a suite as it is written."""
+    import yaml
+
+    from fairtrial.core.errors import FairtrialError
+
+    try:
+        document = yaml.safe_load(lender.read_text("utf-8"))
+    except OSError as error:
+        raise FairtrialError(f"cannot read {lender}: {error.strerror}") from None
+    except (UnicodeDecodeError, yaml.YAMLError):
+        document = None
+    if not isinstance(document, dict):
+        raise FairtrialError(f"{lender} is not a suite: `fairtrial validate {lender}` says what is wrong")
+    return document
 
 
 def _compare_pages(store: str | None, outputs: tuple[str, ...], *, quiet: bool) -> int:

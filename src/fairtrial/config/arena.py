@@ -12,7 +12,6 @@ from fairtrial.suites import code_arena
 
 _FOR_PROBLEMS = ("family", "n", "seed", "time_limit", "styles", "match_length", "answer", "sandbox")
 _FOR_PROGRAMS = ("seconds", "memory_mb")
-_MAX_TOKENS = 8192  # a page is longer than the usual answer
 _TIMEOUT = 300.0  # seconds; a page also takes longer
 
 
@@ -41,7 +40,7 @@ def with_arena_defaults(source: Source, document: SuiteDocument) -> SuiteDocumen
             )
     params = document.params or ParamsEntry()
     if params.max_tokens is msgspec.UNSET:
-        params = msgspec.structs.replace(params, max_tokens=_MAX_TOKENS)
+        params = msgspec.structs.replace(params, max_tokens=code_arena.MAX_TOKENS)
     judged = document.judge is not None or bool(document.judges)
     return msgspec.structs.replace(
         document,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -107,6 +108,11 @@ def judge_named(
     if spec is None or source.problems:
         raise FairtrialError("; ".join(problem.message for problem in source.hidden_problems()))
     return spec
+
+
+def suite_vars(suite_text: str, variables: Variables) -> dict[str, Any]:
+    """Return the `vars` of a suite that was checked before it was stored."""
+    return dict(_stored_suite(suite_text, variables)[1].vars)
 
 
 def _stored_suite(text: str, variables: Variables) -> tuple[Source, SuiteDocument]:

@@ -16,6 +16,7 @@ from fairtrial.core.options import Problems, read
 from fairtrial.core.score import Score, Unscored
 
 SAMPLES = Path(__file__).parent / "samples.yaml"
+_MOST_PROBLEMS = 5  # of samples that are told at once
 _RATINGS = (  # (name, pass rate at least, mean absolute error at most, correlation at least)
     ("excellent", 0.90, 0.10, 0.9),
     ("good", 0.75, 0.15, 0.8),
@@ -99,27 +100,61 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 def load_samples(path: Path | None = None, built_in: Sequence[dict[str, Any]] | None = None) -> list[Sample]:
     """Load samples from a YAML or JSONL file, or the built-in ones."""
-    import yaml
-
     if path is None and built_in is not None:
         return msgspec.convert(built_in, list[Sample])
     file = path or SAMPLES
     try:
-        text = file.read_text("utf-8")
-        if file.suffix == ".jsonl":
-            items: Any = [msgspec.json.decode(line) for line in text.splitlines() if line.strip()]
-        else:
-            items = yaml.load(text, Loader=yaml.CSafeLoader)  # as suites are read: `{question: Why?, …}` is fine
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.DecodeError) as error:
-        raise FairtrialError(f"cannot read the samples in {file}: {error}") from None
-    problems: Problems = []
+        text = file.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a UTF-8 text file"
+        raise FairtrialError(f"cannot read the samples in {file}: {reason}") from None
+    return parse_samples(text, str(file), jsonl=file.suffix == ".jsonl")
+
+
+def parse_samples(text: str, name: str, *, jsonl: bool | None = None) -> list[Sample]:
+    """Read samples from a text, YAML or JSONL; unless `jsonl` says which, by its first line."""
+    items = _sample_items(text, name, jsonl=_is_jsonl(text) if jsonl is None else jsonl)
     if not isinstance(items, list) or not items:
-        raise FairtrialError(f"{file} must be a list of samples with id, question, answer and score")
+        raise FairtrialError(f"{name} must be a list of samples with id, question, answer and score")
+    problems: Problems = []
     samples = [read(Sample, item, problems, (number,)) for number, item in enumerate(items, 1)]
-    if problems:
-        lines = (f"sample {'.'.join(map(str, where))}: {message}" for where, message in problems)
-        raise FairtrialError("\n".join(lines))
+    found = [f"sample {'.'.join(map(str, where))}: {message}" for where, message in problems]
+    first: dict[str, int] = {}
+    for number, sample in enumerate(samples, 1):
+        if sample is not None and first.setdefault(sample.id, number) != number:
+            found.append(f"sample {number}: sample {first[sample.id]} has the id `{sample.id}` already")
+    if found:
+        more = [f"and {len(found) - _MOST_PROBLEMS} more"] if len(found) > _MOST_PROBLEMS else []
+        raise FairtrialError("\n".join(found[:_MOST_PROBLEMS] + more))
     return [sample for sample in samples if sample is not None]
+
+
+def _is_jsonl(text: str) -> bool:
+    """Return whether the first line of a text is a whole JSON object."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    try:
+        return isinstance(msgspec.json.decode(first), dict)
+    except msgspec.DecodeError:
+        return False
+
+
+def _sample_items(text: str, name: str, *, jsonl: bool) -> Any:
+    import yaml
+
+    if not jsonl:
+        try:
+            return yaml.load(text, Loader=yaml.CSafeLoader)  # as suites are read: `{question: Why?, …}` is fine
+        except yaml.YAMLError as error:
+            mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+            reason = f"{problem} in line {mark.line + 1}" if mark and problem else " ".join(str(error).split())
+            raise FairtrialError(f"cannot read the samples in {name}: {reason}") from None
+    items = []
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            items += [msgspec.json.decode(line)] if line.strip() else []
+        except msgspec.DecodeError as error:
+            raise FairtrialError(f"cannot read the samples in {name}: line {number} is not JSON ({error})") from None
+    return items
 
 
 def sample_result(sample: Sample, results: Sequence[Score | Unscored]) -> SampleResult:

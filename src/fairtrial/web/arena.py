@@ -19,6 +19,7 @@ from fairtrial.store.store import RunRecord
 from fairtrial.store.votes import voted_runs
 from fairtrial.web.cache import LONG, PATIENCE
 from fairtrial.web.code import browser_problem, code_prompts
+from fairtrial.web.lending import lenders
 from fairtrial.web.runs import has_scorer
 from fairtrial.web.site import Site, url
 from fairtrial.web.votes import board_of, board_values
@@ -68,6 +69,7 @@ class Arena:
             pages=[run.record for run in runs if self._facts(run).pages],
             prompts=code_prompts(),
             browser=browser_problem(),
+            lenders=lenders(self._site, ""),
             **self._vote_values(request, runs, older=older, wait=PATIENCE),
         )
 

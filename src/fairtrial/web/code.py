@@ -26,6 +26,7 @@ from fairtrial.store.todo import status_of
 from fairtrial.suites import code_arena
 from fairtrial.web.entries import number
 from fairtrial.web.grid import page_number
+from fairtrial.web.lending import check_providers, lent_document
 from fairtrial.web.live import event_stream
 from fairtrial.web.runs import await_run
 from fairtrial.web.site import Site, form_view
@@ -55,22 +56,28 @@ class Code:
         judge = str(form.get("judge", "")).strip() or None
         repeats = max(1, number(form, "repeats") or 1)
         targets = [name for line in form.getlist("targets") for name in str(line).replace(",", "\n").split()]
+        lender, folder = str(form.get("suite", "")), self._site.folder
         if form.get("demo"):
             document = code_arena.demo_document(cases=cases or ["calculator", "kanban"], repeats=repeats)
             for target in document["targets"]:
                 target["options"]["latency_ms"] = 3000  # leaves time to watch the pages being written
-        elif not targets:
+        elif not targets and not lender:
             raise FairtrialError("name the models that should write pages, one per line, or try the demo")
         elif not prompt and not cases:
             raise FairtrialError("describe what should be built, or choose one of the prompts")
         else:
+            of: dict[str, Any] = {}
+            if lender:
+                of, folder = lent_document(self._site, lender)
+            else:
+                check_providers(self._site, [*targets, *([judge] if judge else [])])
             document = code_arena.arena_document(
-                targets, prompt=prompt or None, judge=judge, cases=() if prompt else cases, repeats=repeats
+                targets, prompt=prompt or None, judge=judge, cases=() if prompt else cases, repeats=repeats, of=of
             )
         text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
         options = RunOptions(budget_usd=number(form, "budget_usd", whole=False))
         with running_code():
-            suite = pipeline.load_text(text, file="arena", folder=self._site.folder, options=options)
+            suite = pipeline.load_text(text, file="arena", folder=folder, options=options)
         return await_run(self._site.tasks.run(suite, view="/pages"))
 
     def _pages(self, request: Request) -> Response:

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import msgspec
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -22,9 +22,11 @@ from fairtrial.analyse.wording.judges import (
 )
 from fairtrial.config import judge_named, variables_of
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import ScorerSpec
+from fairtrial.core.settings import JudgeSpec
+from fairtrial.core.templates import names_in
 from fairtrial.core.trust import running_code
-from fairtrial.core.variables import escape
-from fairtrial.judging.calibration import Calibration
+from fairtrial.judging.calibration import SAMPLES, Calibration, parse_samples
 from fairtrial.store import browsing, opinions
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.calibrations import calibrations_of
@@ -32,12 +34,15 @@ from fairtrial.store.store import RunRecord
 from fairtrial.web.cache import LONG, PATIENCE
 from fairtrial.web.entries import number
 from fairtrial.web.grid import page_number, pager
+from fairtrial.web.lending import check_providers, lenders, lent_by_run, lent_suite, run_of
 from fairtrial.web.result import numbers_of
 from fairtrial.web.site import Site, form_view, go_to
+from fairtrial.workflows.calibrate import as_in_run, judges_of, marking_scorers, settings_of
 
 _PAGE_SIZE = 25
 _MOST_RUNS = 20  # that are looked through for judges
 _SCORERS = ("llm_judge", "golden_judge", "code_judge")
+_FIELDS = ("judge", "suite", "scorer", "runs", "instructions", "samples")
 _RELIABLE = ("excellent", "good")
 _TONES = {"excellent": "lead", "good": "lead", "fair": "", "poor": "behind"}
 
@@ -57,7 +62,12 @@ class Judges:
         ]
 
     def _list(self, request: Request) -> Response:
-        return self._page(request, {"judge": request.query_params.get("judge", "").strip()})
+        params = request.query_params
+        entered = {name: params[name].strip() for name in ("judge", "suite") if name in params}
+        run_id = run_of(entered.get("suite", ""))
+        if run_id is not None and not _has_run(self._site, run_id):
+            del entered["suite"]  # it was deleted since
+        return self._page(request, entered)
 
     def _page(self, request: Request, entered: dict[str, str], problem: str = "", field: str = "judge") -> Response:
         """Show the judges and the form; a problem stands next to the field that it is about."""
@@ -72,7 +82,9 @@ class Judges:
             rows=[_row(row, calibration) for row, calibration in found],
             pager=pager("/judges", {}, page, total, _PAGE_SIZE),
             scorers=_SCORERS,
-            entered={"scorer": _SCORERS[0], "runs": "1", "instructions": "", **entered},
+            entered={**dict.fromkeys(_FIELDS, ""), "runs": "1", **entered},
+            suites=lenders(self._site, entered.get("suite", "")),
+            built_in=SAMPLES.read_text("utf-8"),
             problem=problem,
             field=field,
             calibrating=[task for task in self._site.tasks.open() if task.what == "calibration"],
@@ -96,11 +108,12 @@ class Judges:
             if known is None:
                 return None
             if known.summary.judging is not None:
-                panels.append((run.record, self._judging(known.summary.judging)))
+                panels.append((run.record, self._judging(run, known.summary.judging)))
         return panels
 
-    def _judging(self, judging: Judging) -> dict[str, Any]:
+    def _judging(self, run: Run, judging: Judging) -> dict[str, Any]:
         return {
+            "lent": "" if run.record.origin else lent_by_run(run.id),
             "notes": agreement_notes(judging),
             "rated": [rating for rating in judging.judges if rating.rating is not None],
             "uncalibrated": [rating.judge for rating in judging.judges if rating.rating is None],
@@ -108,27 +121,41 @@ class Judges:
         }
 
     def _calibrate(self, request: Request, form: FormData) -> Response:
-        entered = {name: str(form.get(name, "")).strip() for name in ("judge", "scorer", "runs", "instructions")}
-        with running_code():
-            variables = variables_of(self._site.folder)
+        entered = {name: _text_of(form, name) for name in _FIELDS}
         field = "judge"
         try:
             if not entered["judge"]:
                 raise FairtrialError("name the model to calibrate as a judge")
-            judge_named(entered["judge"], variables, self._site.folder, _suite_text(""))
+            field = "suite" if entered["suite"] else "judge"
+            with running_code():
+                how = self._asked(entered)
             field = "instructions"
-            text = _suite_text(entered["instructions"])
-            spec = judge_named(entered["judge"], variables, self._site.folder, text)
+            how["judge"] = _instructed(how["judge"], entered["instructions"])
             field = "scorer"
-            if entered["scorer"] not in _SCORERS:
-                raise FairtrialError(f"a judge is calibrated with one of {', '.join(_SCORERS)}")
+            how["scorer"] = _scorer_of(entered["scorer"], how["scorer"])
             field = "runs"
-            runs = max(1, min(20, number(form, "runs") or 1))
+            how["runs"] = max(1, min(20, number(form, "runs") or 1))
+            field = "samples"
+            if entered["samples"]:
+                how["samples"] = parse_samples(entered["samples"], "your text")
         except FairtrialError as error:
             return self._page(request, entered, str(error), field)
-        task = self._site.tasks.calibrate(spec, scorer={"type": entered["scorer"]}, runs=runs, variables=variables)
+        task = self._site.tasks.calibrate(how.pop("judge"), **how)
         task.entered = entered
         return go_to(f"/judges/at-work/{task.id}")
+
+    def _asked(self, entered: dict[str, str]) -> dict[str, Any]:
+        """Return the judge, its scorer, and how it is called: as a run did, as a suite says, or by its name alone."""
+        name, suite = entered["judge"], entered["suite"]
+        if run_id := run_of(suite):
+            return as_in_run(self._site.store, run_id, name)
+        if suite:
+            loaded = lent_suite(self._site, suite)
+            scorer = next(iter(marking_scorers(loaded)), None)
+            return {"judge": judges_of(loaded, name)[0], "scorer": scorer, **settings_of(loaded)}
+        check_providers(self._site, [name])
+        variables = variables_of(self._site.folder)
+        return {"judge": judge_named(name, variables, self._site.folder), "scorer": None, "variables": variables}
 
     def _calibration_task(self, request: Request) -> Response:
         task = self._site.tasks.find(request.path_params["task"])
@@ -202,11 +229,35 @@ def _row(row: dict[str, Any], calibration: Calibration) -> dict[str, Any]:
     }
 
 
-def _suite_text(instructions: str) -> str:
-    """Return a minimal suite that has these instructions for its judge."""
-    import yaml
+def _has_run(site: Site, run_id: str) -> bool:
+    try:
+        site.run(run_id)
+    except FairtrialError:
+        return False
+    return True
 
-    document: dict[str, Any] = {"name": "judge", "targets": ["mock:echo"]}
-    if instructions.strip():
-        document["judge"] = {"target": "mock:echo", "instructions": escape(instructions)}
-    return yaml.safe_dump(document)
+
+def _text_of(form: FormData, name: str) -> str:
+    """Return a field of the form; samples may also be a file, if nothing was typed."""
+    typed = str(form.get(name, "")).strip()
+    file = form.get(f"{name}_file")
+    if typed or not isinstance(file, UploadFile) or not file.filename:
+        return typed
+    return file.file.read().decode("utf-8-sig", "replace").strip()
+
+
+def _instructed(judge: JudgeSpec, instructions: str) -> JudgeSpec:
+    """Return a judge with these instructions, or with its own if there are none."""
+    if not instructions:
+        return judge
+    names_in(instructions)  # raises where it is no template
+    return msgspec.structs.replace(judge, instructions=instructions)
+
+
+def _scorer_of(chosen: str, own: ScorerSpec | None) -> ScorerSpec | None:
+    """Return the chosen scorer, or that of the suite."""
+    if not chosen:
+        return own
+    if chosen not in _SCORERS:
+        raise FairtrialError(f"a judge is calibrated with one of {', '.join(_SCORERS)}")
+    return own if own is not None and own.get("type") == chosen else {"type": chosen}

@@ -19,7 +19,6 @@ from fairtrial import pipeline
 from fairtrial.config import Suite
 from fairtrial.config.problems import CACHE
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import ScorerSpec
 from fairtrial.core.ids import new_id
 from fairtrial.core.listening import Listener
 from fairtrial.core.place import Place
@@ -240,19 +239,14 @@ class Tasks:
             lambda task: aresume_series(series_id, store=self._store, overrides=overrides or {}, watch=task.watch_part),
         )
 
-    def calibrate(self, judge: JudgeSpec, *, scorer: ScorerSpec | None, runs: int, variables: Variables) -> Task:
-        """Calibrate a judge on answers with known scores."""
+    def calibrate(self, judge: JudgeSpec, **how: Any) -> Task:
+        """Calibrate a judge on answers with known scores; `how` is what `acalibrate` takes."""
 
         def judged(done: int, total: int) -> None:
             task.done, task.total = done, total
 
         task = Task("calibration", judge.name)
-        return self._start(
-            task,
-            lambda _: acalibrate(
-                judge, scorer=scorer, runs=runs, variables=variables, store=self._store, judged=judged
-            ),
-        )
+        return self._start(task, lambda _: acalibrate(judge, store=self._store, judged=judged, **how))
 
     def solve(self, problems: Sequence[Problem], time_limit: float, then: Callable[[], str], key: str) -> Task:
         """Solve problems, and then do what has waited for it; its result is the address at which that goes on."""

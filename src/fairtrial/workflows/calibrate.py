@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from fairtrial.config import Suite, judge_named, variables_of
+from fairtrial.config import Suite, judge_named, suite_vars, variables_of
 from fairtrial.core.composite import marking_parts
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import INPUT_NAMES, ScorerSpec
@@ -22,17 +22,20 @@ from fairtrial.core.variables import Variables
 from fairtrial.engine import bench
 from fairtrial.engine.targets import open_targets
 from fairtrial.judging.attacks import Resistance, attack_samples, resistance
-from fairtrial.judging.calibration import Calibration, load_samples
+from fairtrial.judging.calibration import Calibration, Sample, load_samples
 from fairtrial.store import Store
 from fairtrial.store.calibrations import add_calibration, calibrations_of
+from fairtrial.store.plans import case_scorers
 from fairtrial.store.rows import encode
+from fairtrial.store.scorings import scoring_choice
+from fairtrial.workflows.stored import check_keys, stored_job, with_judge
 
 
 async def acalibrate(
     judge: JudgeSpec,
     *,
     scorer: ScorerSpec | None = None,
-    samples: Path | None = None,
+    samples: Path | Sequence[Sample] | None = None,
     runs: int = 1,
     settings: Settings | None = None,
     folder: Path | None = None,
@@ -51,13 +54,14 @@ async def acalibrate(
     variables = variables or variables_of(folder)
     marking = _marking_scorer(scorer)
     _check_instructions(judge, vars or {})
-    loaded = load_samples(samples, marking.samples())
+    if samples is None or isinstance(samples, Path):
+        samples = load_samples(samples, marking.samples())
     store = store or Store()
     async with open_targets(
         [judge.target], folder, variables, concurrency=settings.concurrency, functions=functions
     ) as targets:
         result = await bench.calibrate(
-            judge, targets[judge.target.id], marking, loaded, settings, runs=runs, vars=vars, judged=judged
+            judge, targets[judge.target.id], marking, samples, settings, runs=runs, vars=vars, judged=judged
         )
     result = msgspec.convert(variables.hide_all(msgspec.to_builtins(result)), Calibration)
     add_calibration(
@@ -136,6 +140,30 @@ def judges_of(suite: Suite, name: str | None = None, functions: Functions | None
     return judges
 
 
+def as_in_run(store: Store, run_id: str, name: str) -> dict[str, Any]:
+    """Return what a calibration needs to ask a judge as a stored run asked it: `judge`, `scorer`, settings, keys.
+
+    A judge that the run did not have uses the providers of its suite.
+    """
+    record = store.find_run(run_id)
+    choice = scoring_choice(store, record.id, record.scoring)
+    job = with_judge(store, stored_job(store, record.id, "rescore", {}), choice.get("judge"))
+    text = store.plan(job.plan_id).suite_text
+    judge = next((one for one in job.settings.judges if one.name == name), None)
+    judge = judge or judge_named(name, job.variables, job.folder, text)
+    check_keys([judge])
+    own = choice.get("scorer")
+    scorers = [own] if own else [*(arm.scorer for arm in job.arms), *case_scorers(store, job.plan_id)]
+    return {
+        "judge": judge,
+        "scorer": next(iter(_marking(scorers)), None),
+        "settings": job.settings,
+        "folder": job.folder,
+        "variables": job.variables,
+        "vars": suite_vars(text, job.variables),
+    }
+
+
 def settings_of(suite: Suite) -> dict[str, Any]:
     """Return the other suite settings that a calibration needs."""
     return {
@@ -156,8 +184,12 @@ def scorers_of(suite: Suite) -> list[ScorerSpec]:
 
 def marking_scorers(suite: Suite) -> list[ScorerSpec]:
     """Return the suite's scorers whose judge gives marks; those that ask it the same count as one, the first."""
+    return _marking(scorers_of(suite))
+
+
+def _marking(scorers: Iterable[ScorerSpec]) -> list[ScorerSpec]:
     asked: dict[tuple[str | None, ...], ScorerSpec] = {}
-    for spec in scorers_of(suite):
+    for spec in scorers:
         if parts := marking_parts(spec):
             asked.setdefault(tuple(without_extract(part).prompt_hash("") for part in parts), spec)
     return list(asked.values())
