@@ -11,5 +11,5 @@ from tests.originals.rows import FOLDER, PAGE, page
 
 PAGE.write_text(page(), "utf-8")
 failed = pytest.main(["-q", "-p", "no:cacheprovider", str(FOLDER)])
-print(f"{agreement.compared:,} numbers and texts compared with the originals' own definitions")
+print(f"{agreement.compared():,} numbers and texts compared with the originals' own definitions")
 sys.exit(failed)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
-compared = 0  # numbers and texts so far
+_counts: Counter[str] = Counter()
+
+
+def compared() -> int:
+    """Return how many numbers and texts were compared so far."""
+    return _counts.total()
 
 
 def agree(name: str, ours: Any, theirs: Any, tolerance: float = 1e-9) -> None:
     """Fail unless two values are the same; numbers within a tolerance, relative or absolute; lists and dicts item by
     item."""
-    global compared
     if isinstance(theirs, dict):
         assert set(ours) == set(theirs), f"{name}: {sorted(ours)} here, {sorted(theirs)} in the original"
         for key, value in theirs.items():
@@ -21,7 +26,7 @@ def agree(name: str, ours: Any, theirs: Any, tolerance: float = 1e-9) -> None:
         for place, (one, other) in enumerate(zip(ours, theirs, strict=True)):
             agree(f"{name}[{place}]", one, other, tolerance)
     else:
-        compared += 1
+        _counts["all"] += 1
         assert _same(ours, theirs, tolerance), f"{name}: {ours!r} here, {theirs!r} in the original"
 
 
