@@ -292,6 +292,25 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     time_limit: float = 0.0  # seconds it was given
     sense: Literal["minimise", "maximise"] | None = None  # if it is all that is known of a problem
 
+    @classmethod
+    def unknown(cls, problem: Problem, time_limit: float) -> Baseline:
+        """Return that nothing is known of a problem after so many seconds."""
+        return cls(
+            problem=problem.id,
+            status="unknown",
+            x=None,
+            objective=None,
+            bound=None,
+            gap=None,
+            certified=False,
+            solver="",
+            version="",
+            seconds=time_limit,
+            random_objective=None,
+            digest=problem_digest(problem),
+            time_limit=time_limit,
+        )
+
     def as_answer(self) -> dict[str, Any]:
         """Return the baseline in the format of an answer."""
         status = "infeasible" if self.status == "infeasible" else "optimal" if self.certified else "timeout"

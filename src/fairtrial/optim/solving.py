@@ -23,7 +23,7 @@ import numpy as np
 
 from fairtrial.core.errors import FairtrialError, InterruptedWorkError
 from fairtrial.optim.certify import check_distance
-from fairtrial.optim.problem import Baseline, Problem, problem_digest
+from fairtrial.optim.problem import Baseline, Problem
 from fairtrial.optim.solve import MEMORY_MB
 from fairtrial.optim.worker import Reply, Task
 
@@ -238,18 +238,4 @@ def _best_so_far(task: Task, best: Baseline | None, error: _CutShortError) -> Ba
     if best is not None:
         check_distance(task.problem, None if best.x is None else np.asarray(best.x))
         return msgspec.structs.replace(best, time_limit=limit, seconds=best.seconds or limit)
-    return Baseline(
-        problem=task.problem.id,
-        status="unknown",
-        x=None,
-        objective=None,
-        bound=None,
-        gap=None,
-        certified=False,
-        solver="",
-        version="",
-        seconds=limit,
-        random_objective=None,
-        digest=problem_digest(task.problem),
-        time_limit=limit,
-    )
+    return Baseline.unknown(task.problem, limit)
