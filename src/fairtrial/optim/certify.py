@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.optim.multistart import import_scipy, search
+from fairtrial.optim.multistart import far_out, import_scipy, search
 from fairtrial.optim.problem import Baseline, Constraint, Expression, Floats, Problem, problem_digest
 from fairtrial.optim.sample import random_objective
 from fairtrial.optim.solve import CERTIFIED, Solution, is_linear, solve
@@ -41,6 +41,8 @@ def baseline(
     kept = min(_MAX_KEPT, _KEPT * time_limit)
     if not is_linear(problem):
         import_scipy()
+        if not np.isfinite(problem.box).all():
+            check_distance(problem, far_out(problem, kept / 2))
     parts = _solve_parts(problem, work, kept)
     if any(part.status == "infeasible" for part in parts):
         return work.infeasible()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from threading import Thread
 from typing import Any
 
@@ -16,6 +18,8 @@ from fairtrial.optim.sample import finite_box
 _STARTS = 60
 _SEED = 21
 _FEASIBLE = 1e-8
+_FAR = 1e12
+_TRIES = 20
 
 
 class _OutOfTimeError(Exception):
@@ -45,6 +49,31 @@ def search(
         except _OutOfTimeError:
             break
     return best
+
+
+def far_out(problem: Problem, seconds: float) -> Floats | None:
+    """Return a point far out, if steps along a single variable without a bound lead to ever larger objectives.
+
+    It costs little, and saves solvers from looking for an optimum where there is none.
+    """
+    deadline = time.monotonic() + seconds
+    low, high = problem.box
+    middle = np.clip(0.0, low, high)
+    rng = np.random.default_rng(_SEED)
+    around = rng.uniform(np.maximum(low, middle - 10), np.minimum(high, middle + 10), (_TRIES, problem.n))
+    starts = (_rounded(problem, point) for point in (middle, *around))
+    start = next((point for point in starts if time.monotonic() < deadline and _is_feasible(problem, point)), None)
+    if start is None:
+        return None
+    for i, way in product(range(problem.n), (-1.0, 1.0)):
+        if math.isfinite(high[i] if way > 0 else low[i]) or time.monotonic() > deadline:
+            continue
+        x, step = start, way
+        while (other := _moved(problem, x, i, step)) is not None:
+            x, step = other, 2 * step
+        if abs(x[i]) > _FAR and abs(problem.value(x)) > _FAR * (1 + abs(problem.value(start))):
+            return x
+    return None
 
 
 def _starts(problem: Problem, known: Floats | None, deadline: float) -> Iterator[Floats]:
