@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import fairtrial as ft
 from fairtrial.core.errors import FairtrialError
 from fairtrial.results import Columns
-from fairtrial.results._values import mark_of, name_of, scrub, tidy
+from fairtrial.results._values import mark_of, name_of, params_of, scrub, tidy
 from fairtrial.results._zip import Zip, ZipError
 from fairtrial.results.table import Rows
 from fairtrial.store import Store
@@ -395,3 +395,8 @@ class TestRepeats:
         assert len(places) == 12 and all(
             value == (ord(c) + ord(a) + ord("pq"[r])) % 3 / 2 for (c, a, r), value in places.items()
         )
+
+
+def test_limits_of_tokens_are_no_secrets():
+    given = {"max_tokens": 2048, "maxTokens": 1024, "token": 123456, "api_token": "x", "tokens": "sk-abc", "top_p": 1}
+    assert params_of(given) == {"max_tokens": 2048, "maxTokens": 1024, "top_p": 1}

@@ -191,6 +191,11 @@ def _private(key: str) -> bool:
     return is_credential(key) or key.lower() in ("headers", "http", "cookies", "env")
 
 
+def _is_count(key: str, value: Any) -> bool:
+    """Return whether a name like that of a secret is a number of tokens: max_tokens, maxTokens."""
+    return key.lower().endswith("tokens") and isinstance(value, int)
+
+
 _ADDRESSES = ("base_url", "baseurl", "url", "apibaseurl", "endpoint", "host", "apihost")
 
 
@@ -201,7 +206,9 @@ def params_of(config: Any, known: Iterable[str] = ()) -> dict[str, Any]:
     wanted = set(known)
     params: dict[str, Any] = {}
     for key, value in config.items():
-        if (wanted and key not in wanted) or _private(str(key)) or str(key).lower().replace("_", "") in _ADDRESSES:
+        if (wanted and key not in wanted) or str(key).lower().replace("_", "") in _ADDRESSES:
+            continue
+        if _private(str(key)) and not _is_count(str(key), value):
             continue
         if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
             params[name_of(key)] = value

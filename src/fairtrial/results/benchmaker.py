@@ -24,6 +24,13 @@ from fairtrial.results._values import (
     usage_of,
 )
 
+_PARAMS = {  # by the names that they have here
+    "topP": "top_p",
+    "maxTokens": "max_tokens",
+    "frequencyPenalty": "frequency_penalty",
+    "presencePenalty": "presence_penalty",
+    "benchmarkMode": "benchmark_mode",
+}
 _NO_REASON = "Benchmaker's judge gave no mark, and no reason"
 _ERRORS = ("Judge error:", "Quick score error:")  # how notes of its code judges begin, which say no confidence
 
@@ -55,7 +62,7 @@ class Benchmaker:
 def _log(source: Source, run: dict[str, Any], suites: dict[str, Any], columns: Columns, part: str) -> Log:
     suite = dict_of(run.get("testSuiteSnapshot")) or dict_of(suites.get(str(run.get("testSuiteId"))))
     cases = {one["id"]: one for one in list_of(suite.get("testCases")) if "id" in dict_of(one)}
-    params = params_of(dict_of(run.get("parameters")))
+    params = params_of({_PARAMS.get(name, name): one for name, one in dict_of(run.get("parameters")).items()})
     system = scrub(text_of(suite.get("systemPrompt")))
     status = str(run.get("status") or "completed")
     arms = {
