@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 import fairtrial as ft
+from fairtrial.analyse.variables import variables
 from fairtrial.analyse.wording.comparisons import brief_lines, run_means_cells
 from fairtrial.analyse.wording.runs import reporting_line
 from fairtrial.core.experiment import BENCHMARK_LOCK, DEFAULT_PARAMS
@@ -619,3 +620,22 @@ async def test_cost_is_tokens_times_prices(run_suite: Any, model_server: Any):
         agree(trial.case_id, trial.cost_usd, wanted)
         total += wanted
     agree("all", run.arms[0].cost_usd, total)
+
+
+def test_people_are_told_how_much_scores_vary_and_how_many_runs_they_need(cli: Any):  # noqa: F811
+    guides = json.loads(cli("scorers", "--json")[1])
+    del guides["schema_version"]
+    for name in ("exact", "regex", "numeric", "boolean"):
+        agree(name, (guides[name]["reproducibility"], guides[name]["runs"]), ("deterministic", "1"))
+    for name, points in (("llm_judge", "5–10"), ("code_judge", "5–15")):
+        agree(name, guides[name]["runs"], "3–5")
+        assert points in guides[name]["reproducibility"]
+    assert all(guide["scale"] and guide["best_for"] for guide in guides.values())
+
+
+async def test_what_can_vary_is_listed_with_its_impact_and_what_helps(run_suite: Any):
+    judge = {"target": "mock:j", "options": {"verdict": {"otherwise": 5}}}
+    run = await run_suite(judge=judge, scorer="llm_judge")
+    listed = {one.name: one for one in variables(run)}
+    assert all(one.impact and one.mitigation and one.control for one in listed.values())
+    assert {one.control for one in listed.values()} >= {"fixed", "best effort"}
