@@ -64,6 +64,7 @@ NAVIGATION: dict[str, Any] = {
         "The web page": "docs/web.md",
         "PostgreSQL": "docs/postgresql.md",
         "Against other tools": "docs/rivals.md",
+        "The three originals": "docs/originals.md",
     },
     "Cookbook": {
         "": "docs/cookbook/README.md",
