@@ -29,9 +29,9 @@ from fairtrial.optim.export import problem_yaml
 from fairtrial.optim.families import DEFAULT, FAMILIES, can_make, make
 from fairtrial.optim.formula import FUNCTIONS, Interpreter
 from fairtrial.optim.multistart import search
-from fairtrial.optim.problem import UNBOUNDED, problem_digest
+from fairtrial.optim.problem import UNBOUNDED, Expression, problem_digest
 from fairtrial.optim.sample import finite_box, random_points
-from fairtrial.optim.structure import kind
+from fairtrial.optim.structure import is_convex, kind
 from fairtrial.optim.terms import as_expression
 from fairtrial.optim.text import problem_text, statement
 
@@ -515,3 +515,15 @@ def test_help_stays_light():
     code = "import sys, fairtrial.cli.main as m; m.cli(['validate', '--help'], standalone_mode=False); print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip().endswith("False")
+
+
+@pytest.mark.parametrize("rank", [1, 5, 8, 12])
+@pytest.mark.parametrize("least", [0.0, 1e-3, -1e-6, -1.0])
+def test_convexity_agrees_with_the_eigenvalues(rank, least):
+    rng = np.random.default_rng(rank)
+    root = rng.normal(size=(12, rank))
+    matrix = root @ root.T + least * np.eye(12)
+    terms = tuple((i, j, float(matrix[i, j])) for i in range(12) for j in range(12))
+    convex = bool(np.linalg.eigvalsh(matrix).min() >= -1e-9)
+    assert is_convex(Expression(quadratic=terms), "minimise", (), ()) == convex
+    assert not is_convex(Expression(quadratic=terms), "maximise", (), ())
