@@ -14,11 +14,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
 import fairtrial as ft
 from fairtrial.cli.main import cli
+from fairtrial.reports.style_reports import render_styles
 from fairtrial.stats import bootstrap_ci
 from tests.originals import definitions_guide as guide
 from tests.originals.agreement import agree
@@ -416,25 +418,36 @@ def test_every_table_has_the_relative_and_the_absolute_gap(name, request):
                 assert shown in text, (form, style, measure)
 
 
-@pytest.mark.parametrize("name", ["suite", "alone"])
-def test_the_latex_fits_the_page(name, request, tmp_path):
+def compiled(text: str, folder: Path) -> str:
+    """Return the log of LaTeX."""
     program = shutil.which("pdflatex")
     if program is None:
         pytest.skip("there is no pdflatex here: install texlive-latex-base to compile the report")
-    workflow = request.getfixturevalue(name)
-    (tmp_path / "report.tex").write_text(workflow.text("tex"), "utf-8")
-    done = subprocess.run(
-        [program, "-draftmode", "-interaction=nonstopmode", "-halt-on-error", "report.tex"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=120,
-        check=False,
-    )
+    (folder / "report.tex").write_text(text, "utf-8")
+    command = [program, "-draftmode", "-interaction=nonstopmode", "-halt-on-error", "report.tex"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
-    log = (tmp_path / "report.log").read_text("utf-8", errors="replace")
+    return (folder / "report.log").read_text("utf-8", errors="replace")
+
+
+@pytest.mark.parametrize("name", ["suite", "alone"])
+def test_the_latex_fits_the_page(name, request, tmp_path):
+    log = compiled(request.getfixturevalue(name).text("tex"), tmp_path)
     assert not re.findall(r"^Overfull.*$", log, re.MULTILINE)
+
+
+def test_the_latex_fits_the_page_with_long_names(suite, tmp_path):
+    report = ft.styles(suite.run)
+    names = {one: f"openrouter:some-vendor/a-model-with-a-long-name-2026-11-18/{one}" for one in STYLES}
+    replace = msgspec.structs.replace
+    renamed = replace(
+        report,
+        arms=[replace(arm, arm=names[arm.arm], target=arm.arm) for arm in report.arms],
+        comparisons=report.comparisons.renamed(names),
+    )
+    text = render_styles(renamed, "tex")
+    assert "polite" in text and "openrouter" in text
+    assert not re.findall(r"^Overfull.*$", compiled(text, tmp_path), re.MULTILINE)
 
 
 def test_both_names_of_the_baseline_are_known(suite, tmp_path, monkeypatch):

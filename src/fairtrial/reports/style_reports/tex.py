@@ -43,8 +43,10 @@ _HEAD = r"""\documentclass[a4paper,10pt]{article}
 \begin{document}
 \sloppy
 """
-_NAME_WIDTH = "3.2cm"
-_LONG_WORD, _PIECE = 20, 12  # characters
+_NAME_WIDTH, _TITLE_WIDTH = "3.2cm", "12cm"
+_LONG_TITLE = 70  # characters that fit on a line
+_LONG_WORD, _PIECE, _LONG_HEAD = 20, 12, 10  # characters
+_TEXTS = ("style", "problems", "by", "verdict", "arm")  # columns that begin at the left
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -161,7 +163,10 @@ def _group(group: Group, columns: int) -> list[str]:
 
 
 def _title(title: str, columns: int) -> str:
-    return rf"\midrule \multicolumn{{{columns}}}{{l}}{{\emph{{{_wrapped(title)}}}}} \\"
+    shown = rf"\emph{{{_wrapped(title)}}}"
+    if len(title) > _LONG_TITLE:
+        shown = rf"\parbox[t]{{{_TITLE_WIDTH}}}{{\raggedright {shown}}}"
+    return rf"\midrule \multicolumn{{{columns}}}{{l}}{{{shown}}} \\"
 
 
 def _row(row: Row) -> list[str]:
@@ -207,8 +212,8 @@ def _format_table(report: OptimisationReport) -> str:
 
 
 def _table(names: Sequence[str], lines: Sequence[str], caption: str, label: str) -> str:
-    columns = "l" + "r" * (len(names) - 1)
-    heads = [r"\shortstack[r]{" + r"\\ ".join(map(escaped, name.split())) + "}" for name in names[1:]]
+    columns = "".join("l" if name in _TEXTS else "r" for name in names)
+    heads = [_head(name) for name in names[1:]]
     return "\n".join(
         [
             r"\begin{table}[htbp]",
@@ -223,6 +228,12 @@ def _table(names: Sequence[str], lines: Sequence[str], caption: str, label: str)
             r"\end{table}",
         ]
     )
+
+
+def _head(name: str) -> str:
+    """Return the name of a column, on several lines if it is long."""
+    lines = name.split() if len(name) > _LONG_HEAD else [name]
+    return r"\shortstack[r]{" + r"\\ ".join(map(escaped, lines)) + "}" if len(lines) > 1 else escaped(name)
 
 
 def _line(cells: Sequence[str]) -> str:
