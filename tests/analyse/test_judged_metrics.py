@@ -1,5 +1,6 @@
 """What is said about judged metrics: their deviation within cases, and judges that were hot."""
 
+import html
 import math
 from types import SimpleNamespace
 
@@ -56,7 +57,9 @@ async def test_both_deviations_are_shown_for_every_condition(run_suite, capsys):
     within = f"sd {shown['repeat_sd']} within a case, sd {shown['mean_repeat_sd']} as k-eval averages it"
     assert f"sd {shown['std_dev']}, {within}" in line
     figures = metric_figures(summary, ["t"], SimpleNamespace(arm=lambda name: f"#{name}"))
-    assert all(within in str(figure) for figure in figures)
+    brief = f"sd {shown['repeat_sd']}, k-eval's {shown['mean_repeat_sd']}"
+    assert len(figures) == 3 and all(brief in html.unescape(figure.html) for figure in figures)
+    assert {figure.words for figure in figures} == {"scale 1–5, sd within a case, and as k-eval averages it"}
     assert _run(["show", run.id, "--store", str(run.store.path)]) == 0
     printed = capsys.readouterr().out
     assert f"{shown['std_dev']} · {shown['repeat_sd']} · {shown['mean_repeat_sd']}" in printed

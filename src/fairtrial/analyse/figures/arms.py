@@ -11,7 +11,7 @@ from fairtrial.analyse.planning import ArmVariance
 from fairtrial.analyse.spread import Spread
 from fairtrial.analyse.summary import Metric, RunSummary
 from fairtrial.analyse.wording.numbers import milliseconds, money
-from fairtrial.analyse.wording.runs import scale_words, within_words
+from fairtrial.analyse.wording.runs import scale_words, within_brief, within_legend
 from fairtrial.analyse.wording.scale import signs
 from fairtrial.charts import Box, ForestRow, boxes, shares, small_forest
 from fairtrial.charts.marks import Interval
@@ -38,7 +38,8 @@ def metric_figures(summary: RunSummary, order: Sequence[str], links: Links) -> l
         if rows:
             scale = next(iter(found.values())).scale
             html = small_forest(rows, name="Arm", number_name="Mean", within=_ends(scale))
-            figures.append(Figure(name.replace("_", " "), safe(html), scale_words(scale)))
+            note = ", ".join(filter(None, (scale_words(scale), within_legend(name, found.values()))))
+            figures.append(Figure(name.replace("_", " "), safe(html), note))
     return figures
 
 
@@ -50,7 +51,7 @@ def _ends(scale: tuple[float | None, float | None]) -> Interval:
 def _metric_row(name: str, arm: str, metric: Metric, links: Links) -> ForestRow:
     digits = 2 if max(map(abs, _ends(metric.scale))) <= 10 else 1
     bounds = "" if metric.ci95 is None else signs(f"{metric.ci95[0]:.{digits}f} to {metric.ci95[1]:.{digits}f}")
-    spread = within_words(name, metric, lambda value: f"{value:.{digits}f}")
+    spread = within_brief(name, metric, lambda value: f"{value:.{digits}f}")
     shown = signs(f"{metric.mean:.{digits}f}")
     return ForestRow(arm, metric.mean, metric.ci95, shown, bounds, rank=spread, href=links.arm(arm))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairtrial.analyse.wording.asked import asked_words
@@ -70,6 +70,19 @@ def within_words(name: str, metric: Metric, shown: Callable[[float], str]) -> st
     if name not in METRICS or metric.mean_repeat_sd is None:
         return words
     return f"{words}, {deviation(metric.mean_repeat_sd, shown)} as k-eval averages it"
+
+
+def within_brief(name: str, metric: Metric, shown: Callable[[float], str]) -> str:
+    """Say the same where there is little room, below `within_legend`: `sd 0.40, k-eval's 0.31`."""
+    if name not in METRICS or metric.repeat_sd is None or metric.mean_repeat_sd is None:
+        return within_words(name, metric, shown)
+    return f"{deviation(metric.repeat_sd, shown)}, k-eval's {shown(metric.mean_repeat_sd)}"
+
+
+def within_legend(name: str, metrics: Iterable[Metric]) -> str:
+    """Say what the numbers of `within_brief` are; empty if they say so themselves."""
+    both = name in METRICS and any(metric.mean_repeat_sd is not None for metric in metrics)
+    return "sd within a case, and as k-eval averages it" if both else ""
 
 
 def deviation_cell(name: str, metric: Metric) -> str:
