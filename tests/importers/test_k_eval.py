@@ -124,3 +124,31 @@ def test_the_project_of_a_service_account_is_enough(config, tmp_path, monkeypatc
     monkeypatch.setenv("SEARCH_KEY", "search-test-key-0001")
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(account))
     assert [judge.name for judge in pipeline.load(config()).settings.judges] == ["vertex_ai:claude-opus-4-5"]
+
+
+async def test_a_judge_is_asked_in_the_project_of_its_credentials(config, model, tmp_path, monkeypatch):
+    from fairtrial.engine.targets import build_target
+    from fairtrial.targets import vertex_api
+
+    account = tmp_path / "account.json"
+    account.write_text(json.dumps({"type": "service_account", "project_id": "my-project"}))
+    monkeypatch.setenv("VERTEX_BASE_URL", (await model()).url)
+    monkeypatch.setenv("SEARCH_KEY", "search-test-key-0001")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(account))
+    monkeypatch.setattr(vertex_api, "_default_credentials", lambda name: (object(), "my-project"))
+    (judge,) = pipeline.load(config()).settings.judges
+    target = build_target(judge.target, tmp_path)
+    await target.open(1)
+    try:
+        assert "/projects/my-project/locations/" in target.url() and "claude-opus-4-5" in target.url()
+    finally:
+        await target.close()
+
+
+def test_variables_by_name_reach_workers_on_other_machines(config, monkeypatch):
+    from fairtrial.engine.cluster.executor import _named_variables
+
+    for name in ("ANTHROPIC_API_KEY", "SEARCH_KEY", "GOOGLE_CLOUD_PROJECT"):
+        monkeypatch.setenv(name, "test-value-0001")
+    monkeypatch.setenv("DISABLE_PROMPT_CACHING", "1")
+    assert _named_variables(pipeline.load(config()).arms) == {"DISABLE_PROMPT_CACHING": "1"}

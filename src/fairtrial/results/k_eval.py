@@ -74,7 +74,7 @@ def _log(source: Source, whole: Source | None) -> Log:
         dataset_sha256=_dataset_sha256(facts),
         notes=[
             f"`{MEAN}` is the mean of the three marks, which is the score of fairtrial's golden_judge too",
-            "k-eval keeps unverified claims by case and condition: each stands with the first answer to that case there",
+            "k-eval keeps unverified claims by case and condition: each stands with the first answer there",
         ],
         missing=["tokens of single answers", "the judge's model"],
     )
