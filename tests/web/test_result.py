@@ -158,3 +158,14 @@ async def test_home_says_what_moved_beyond_chance(run_suite, client):
     page = words(client.get("/home/suites").text)
     assert re.search(r"m lost 65 points \(95 % CI \d+ to \d+\) on test since the run before\. Nothing else moved", page)
     assert words(client.get("/").text).count("m lost 65 points") == 2  # in the headline, and worth a look
+
+
+async def test_a_call_that_failed_is_a_trial_and_no_answer(run_suite, tmp_path, client):
+    target = {"target": "mock:m", "options": {"answer": "x", "faults": {"refused": 0.3}, "seed": 1}}
+    run = await run_suite(targets=[target], cases=cases(20))
+    (only,) = run.arms
+    assert 0 < only.failed < 20
+    page = words(client.get(f"/runs/{run.id}/result").text)
+    assert f"{20 - only.failed} of 20 trials scored" in page and "of 20 answers" not in page
+    ft.report(run, tmp_path / "report.html")
+    assert f"{20 - only.failed} of 20 trials scored" in words((tmp_path / "report.html").read_text())

@@ -192,7 +192,7 @@ def facts(run: Run, summary: RunSummary) -> list[str]:
     ]
     return [
         f"{counted(found.cases, 'case')} × {counted(found.arms, 'arm')}",
-        ", ".join([f"{found.scored:,} of {found.trials:,} answers scored", *missing]),
+        ", ".join([f"{found.scored:,} of {found.trials:,} trials scored", *missing]),
         *([f"judge {', '.join(found.judges[:3])}"] if found.judges else []),
         *([money(found.cost)] if found.cost else []),
     ]
