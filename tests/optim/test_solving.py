@@ -261,3 +261,10 @@ def test_random_problems_end_and_their_certificates_are_true(document):
     assert not workers()
     answer = {**found.as_answer(), "status": found.status, "certified": found.certified}
     assert not second_opinion(document, answer)
+
+
+def test_a_constraint_that_only_just_holds_at_the_minimum_is_no_obstacle():
+    """HiGHS ends there without a solution."""
+    text = "variables: [{name: x, size: 10, lower: -10, upper: 10}]\nobjective: sum((x - 3)**2) - 7\nconstraints: [sum(x) >= 30]"
+    (found,) = baselines([problem(text)], time_limit=60.0)
+    assert found.certified and found.objective == pytest.approx(-7, abs=1e-5)

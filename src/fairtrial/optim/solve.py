@@ -53,6 +53,8 @@ def solve(problem: Problem, time_limit: float, found: Found | None = None) -> So
         return solution._replace(bound=None if solution.bound is None else -solution.bound)
     started = time.monotonic()
     solution = _highs(problem, time_limit)
+    if solution.status == "unknown":  # as where a constraint holds with equality at the free minimum
+        return _scip(problem, _rest(started, time_limit), found)
     if solution.bound is None and solution.status in ("optimal", "feasible"):
         # Without bounds of the variables, a tangent plane may have no minimum: SCIP has bounds of its own.
         other = _scip(problem, _rest(started, time_limit), found)
@@ -91,9 +93,10 @@ def _convex_bound(problem: Problem, x: Floats, time_limit: float) -> float | Non
     slope = problem.objective.gradient(x)
     plane = Expression(linear=tuple((i, float(c)) for i, c in enumerate(slope)))
     duals = _run("highs", msgspec.structs.replace(problem, objective=plane), time_limit, {}).duals
-    if duals is None:
-        return None
-    lowest = max(_dual_bound(problem, slope, sign * np.asarray(duals)) for sign in (1.0, -1.0))
+    candidates = [np.zeros(len(problem.constraints))]  # enough where constraints do not matter, as at a free minimum
+    if duals is not None:
+        candidates += [np.asarray(duals), -np.asarray(duals)]
+    lowest = max(_dual_bound(problem, slope, one) for one in candidates)
     if lowest == -math.inf:
         return None
     return problem.value(x) - float(slope @ x) + lowest
