@@ -116,10 +116,16 @@ class TestHopeless:
 
     @pytest.mark.slow
     def test_one_that_is_killed_leaves_the_best_that_it_found(self, monkeypatch):
-        monkeypatch.setattr(solving, "hard_limit", lambda _: 4.0)  # long before its time limit
+        monkeypatch.setattr(solving, "hard_limit", lambda _: 6.0)  # long before its time limit
         found = baselines([problem(TALKATIVE)], time_limit=600)[0]
         assert found.status == "feasible" and not found.certified and found.time_limit == 600
         assert found.objective == problem(TALKATIVE).value(np.asarray(found.x)) and not workers()
+
+    @pytest.mark.slow
+    def test_where_points_are_easy_to_find_one_is_known_before_the_solver_begins(self, monkeypatch):
+        monkeypatch.setattr(solving, "hard_limit", lambda _: 6.0)
+        vast = problem("variables: [{name: x, size: 2000, lower: -4, upper: 9}]\nobjective: sum(x)**2 + prod(x[0:9])")
+        assert baselines([vast], time_limit=600)[0].status == "feasible"
 
     def test_one_that_is_killed_at_once_has_found_nothing(self, monkeypatch):
         monkeypatch.setattr(solving, "hard_limit", lambda _: 0.0)
@@ -137,7 +143,7 @@ class TestHopeless:
 
     def test_too_little_memory_is_said(self, monkeypatch):
         monkeypatch.setattr(solving, "MEMORY_MB", 400)
-        large = "variables: [{name: x, size: 4000, lower: 0, upper: 1}]\nobjective: sum(x)**2 + sum(x)"
+        large = "variables: [{name: x, size: 4000, lower: 0, upper: 1}]\nobjective: sum(x)**2 + sum(x)\nconstraints: [sum(x) == 7.5]"
         with pytest.raises(FairtrialError, match=r"p cannot be solved: .*needs more than 400 MB of memory"):
             baselines([problem(large)], time_limit=60)
 

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.optim.multistart import far_out, import_scipy, search
+from fairtrial.optim.multistart import far_out, first_point, import_scipy, search
 from fairtrial.optim.problem import Baseline, Constraint, Expression, Floats, Problem, problem_digest
 from fairtrial.optim.sample import random_objective
 from fairtrial.optim.solve import CERTIFIED, Solution, is_linear, solve
@@ -41,8 +41,10 @@ def baseline(
     kept = min(_MAX_KEPT, _KEPT * time_limit)
     if not is_linear(problem):
         import_scipy()
-        if not np.isfinite(problem.box).all():
-            check_distance(problem, far_out(problem, kept / 2))
+        first = first_point(problem, kept / 4)
+        work.offer(first)
+        if first is not None and not np.isfinite(problem.box).all():
+            check_distance(problem, far_out(problem, first, kept / 4))
     parts = _solve_parts(problem, work, kept)
     if any(part.status == "infeasible" for part in parts):
         return work.infeasible()

@@ -51,20 +51,24 @@ def search(
     return best
 
 
-def far_out(problem: Problem, seconds: float) -> Floats | None:
-    """Return a point far out, if steps along a single variable without a bound lead to ever larger objectives.
-
-    It costs little, and saves solvers from looking for an optimum where there is none.
-    """
+def first_point(problem: Problem, seconds: float) -> Floats | None:
+    """Return a feasible point near 0, if a few tries find one: better than none if a solver finds none in time."""
     deadline = time.monotonic() + seconds
     low, high = problem.box
     middle = np.clip(0.0, low, high)
     rng = np.random.default_rng(_SEED)
     around = rng.uniform(np.maximum(low, middle - 10), np.minimum(high, middle + 10), (_TRIES, problem.n))
     starts = (_rounded(problem, point) for point in (middle, *around))
-    start = next((point for point in starts if time.monotonic() < deadline and _is_feasible(problem, point)), None)
-    if start is None:
-        return None
+    return next((point for point in starts if time.monotonic() < deadline and _is_feasible(problem, point)), None)
+
+
+def far_out(problem: Problem, start: Floats, seconds: float) -> Floats | None:
+    """Return a point far out, if steps along a single variable without a bound lead to ever larger objectives.
+
+    It costs little, and saves solvers from looking for an optimum where there is none.
+    """
+    deadline = time.monotonic() + seconds
+    low, high = problem.box
     for i, way in product(range(problem.n), (-1.0, 1.0)):
         if math.isfinite(high[i] if way > 0 else low[i]) or time.monotonic() > deadline:
             continue
