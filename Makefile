@@ -9,7 +9,7 @@ UV := env $${PIP_CERT:+SSL_CERT_FILE=$$PIP_CERT} $(BIN)/uv pip install --quiet -
 # uv installs in seconds what takes pip minutes; where uv cannot, for it does not read pip's configuration, pip does.
 INSTALL = { $(PIP) uv && $(UV) --editable '$(1)' 2> /dev/null; } || $(PIP) --editable '$(1)'
 
-.PHONY: demo setup test test-quick mutants check lint format docs recipes recording bench bench-size bench-rivals screenshots lock clean
+.PHONY: demo setup test test-quick attacks mutants check lint format docs recipes recording bench bench-size bench-rivals screenshots lock clean
 
 demo: .venv/.demo  ## from nothing to a table of scores, on a model that runs on your CPU
 	@$(BIN)/fairtrial demo
@@ -22,7 +22,10 @@ test: setup lint  ## all tests; types are checked beside them, for that takes as
 	wait $$types; types=$$?; cat .venv/types.log; exit $$((tests || types))
 
 test-quick: setup  ## a minute and a half: no browser, no model, no simulation, nothing slow
-	REQUIRE_LIBRARIES=1 $(BIN)/pytest -n logical --dist worksteal -m "not browser and not model and not simulation and not slow"
+	REQUIRE_LIBRARIES=1 $(BIN)/pytest -n logical --dist worksteal -m "not browser and not model and not simulation and not slow and not attacks"
+
+attacks: setup  ## every attack in its long form: hostile suites, pages, archives, answers
+	REQUIRE_LIBRARIES=1 $(BIN)/pytest -n 2 --dist loadfile tests/attacks tests/webpage/test_leaks.py -m "attacks or not attacks"
 
 mutants: setup  ## whether the tests would notice: 200 small changes to the code
 	$(BIN)/python -m benchmarks.mutants

@@ -17,28 +17,28 @@ _KINDS = {
 _THINKING = re.compile(r"\A\s*<(think|thinking)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"^[ ]{0,12}(`{3,}|~{3,})[ \t]*([^\n`]*)$")
 _DOCUMENT = re.compile(r"<!doctype\s+html|<html[\s>]", re.IGNORECASE)
+_HEAD = 2000  # characters in which a document says that it is one
 _DOCUMENT_END = re.compile(r"</html\s*>", re.IGNORECASE)
 _ELEMENT = re.compile(
     r"<(?:body|head|main|header|section|article|nav|div|form|table|svg|canvas|style|script|button|dialog|h1|ul|p)\b[^<]*>",
     re.IGNORECASE,
 )
-_OWN_LINE = re.compile(rf"(?:^|\n)\s*(?={_ELEMENT.pattern})", re.IGNORECASE)
+_OWN_LINE = re.compile(rf"^[^\S\n]*(?={_ELEMENT.pattern})", re.IGNORECASE | re.MULTILINE)
 _EXTERNAL = re.compile(r"(?:https?:)?//|data:|blob:", re.IGNORECASE)
 _BROWSER_CODE = re.compile(r"\b(?:document|window|addEventListener|getContext)\b")
-_FILE = re.compile(r"[\w./-]+\.(?:html?|css|m?js)\b", re.IGNORECASE)
+_FILE = re.compile(r"(?<![\w./-])[\w./-]{1,200}\.(?:html?|css|m?js)\b", re.IGNORECASE)
 _LAST_TAG = re.compile(r".*>", re.DOTALL)
-# Attributes are searched within a few hundred characters: an unclosed tag must not be scanned to the end each time.
-_STYLESHEET = re.compile(
-    r"<link\b(?=[^>]{0,300}\bstylesheet\b)[^>]{0,300}?\bhref\s{0,9}=\s{0,9}[\"']?(?P<file>[^\"'\s>]{1,300})[^>]{0,300}>",
-    re.IGNORECASE,
-)
-_SCRIPT_FILE = re.compile(
-    r"<script\b[^>]{0,300}?\bsrc\s{0,9}=\s{0,9}[\"']?(?P<file>[^\"'\s>]{1,300})[\"']?[^>]{0,300}>\s{0,99}</script\s{0,9}>",
-    re.IGNORECASE,
-)
+# Answers may be hostile: no pattern looks at a part of the text more than a few times, however it is written.
+_STYLESHEET = re.compile(r"<link\b(?P<attributes>[^<>]{0,900})>", re.IGNORECASE)
+_SCRIPT_FILE = re.compile(r"<script\b(?P<attributes>[^<>]{0,900})>\s{0,99}</script\s{0,9}>", re.IGNORECASE)
+_ADDRESS = {
+    _STYLESHEET: re.compile(r"\bhref\s{0,9}=\s{0,9}[\"']?(?P<file>[^\"'\s>]{1,300})", re.IGNORECASE),
+    _SCRIPT_FILE: re.compile(r"\bsrc\s{0,9}=\s{0,9}[\"']?(?P<file>[^\"'\s>]{1,300})", re.IGNORECASE),
+}
+_KIND = re.compile(r"\bstylesheet\b", re.IGNORECASE)
 _HEAD_END = re.compile(r"</head\s*>|<body\b", re.IGNORECASE)
 _BODY_END = re.compile(r"</body\s*>", re.IGNORECASE)
-_OPEN_SCRIPT = re.compile(r"<script\b(?:(?!</script\s*>).)*\Z", re.DOTALL | re.IGNORECASE)
+_SCRIPT, _SCRIPT_END = re.compile(r"<script\b", re.IGNORECASE), re.compile(r"</script\s*>", re.IGNORECASE)
 _OPEN_TAG = re.compile(r"<[^<>]*\Z")
 
 
@@ -104,44 +104,81 @@ def _unwrap_json(text: str) -> str:
 
 
 def _uses_blocks(page: _Block, reference: re.Pattern[str], own: str) -> bool:
-    files = (match["file"] for match in reference.finditer(page.text))
+    files = filter(None, (_file_of(match, reference) for match in reference.finditer(page.text)))
     return any(not _EXTERNAL.match(file) for file in files) or own not in page.text.lower()
+
+
+def _file_of(match: re.Match[str], reference: re.Pattern[str]) -> str:
+    """Return the file to which an element refers; empty if it refers to none."""
+    attributes = match["attributes"]
+    if reference is _STYLESHEET and not _KIND.search(attributes):
+        return ""
+    found = _ADDRESS[reference].search(attributes)
+    return found["file"] if found else ""
 
 
 def _blocks(text: str) -> Iterator[_Block]:
     """Yield the fenced blocks; the last one may be unclosed. The line before may name the file."""
     fence, info, before, lines = "", "", "", list[str]()
     rest = text.split("\n")
+    continues = _Continuing(rest)
     for number, line in enumerate(rest):
         mark = _FENCE.match(line)
         if not fence:
             if mark:
                 fence, info, lines = mark[1], mark[2].strip(), []
+                continues.begin()
             elif line.strip():
                 before = line
         elif mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not mark[2].strip():
-            if _continues(lines, rest[number + 1 :]):  # a fence inside the page's own text
+            if continues.after(number):  # a fence inside the page's own text
                 lines.append(line)
                 continue
             yield _block(info, "\n".join(lines), before, closed=True)
             fence = before = ""
         else:
             lines.append(line)
+            continues.add(line)
     if fence:
         yield _block(info, "\n".join(lines), before, closed=False)
 
 
-def _continues(lines: Sequence[str], rest: Sequence[str]) -> bool:
-    """Return whether a document continues after what looks like its closing fence, and ends before another begins."""
-    text = "\n".join(lines)
-    if not _DOCUMENT.search(text[:2000]) or _DOCUMENT_END.search(text):
-        return False
-    for line in rest:
-        if _DOCUMENT_END.search(line):
-            return True
-        if _DOCUMENT.search(line):
+class _Continuing:
+    """Whether a document continues after what looks like its closing fence, and ends before another begins.
+
+    Every line is looked at once, however many fences there are.
+    """
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines, self._place, self._ends = lines, 0, False
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a block."""
+        self._head, self._ended = "", False
+
+    def add(self, line: str) -> None:
+        """Add a line of the block."""
+        if len(self._head) < _HEAD:
+            self._head += f"{line}\n"
+        self._ended = self._ended or _DOCUMENT_END.search(line) is not None
+
+    def after(self, number: int) -> bool:
+        """Return whether it continues after the line of this number."""
+        if self._ended or not _DOCUMENT.search(self._head[:_HEAD]):
             return False
-    return False
+        if self._place <= number:
+            self._find(number + 1)
+        return self._ends
+
+    def _find(self, place: int) -> None:
+        """Find the next line in which a document ends or begins."""
+        for number in range(place, len(self._lines)):
+            self._ends = _DOCUMENT_END.search(self._lines[number]) is not None
+            if self._ends or _DOCUMENT.search(self._lines[number]):
+                self._place = number
+                return
+        self._place, self._ends = len(self._lines), False
 
 
 def _file_name(info: str, before: str, text: str) -> str:
@@ -161,7 +198,7 @@ def _block(info: str, text: str, before: str, *, closed: bool) -> _Block:
     name = _file_name(info, before, text)
     if not kind and name and not words[0].isalpha():
         kind = _KINDS.get(name.rpartition(".")[2].lower(), "")
-    start = text.lstrip()[:2000]
+    start = text.lstrip()[:_HEAD]
     if (
         not kind
         and words[0].lower() in ("", "xml", "markup", "text")
@@ -218,8 +255,8 @@ def _inline(page: str, blocks: Sequence[_Block], reference: re.Pattern[str], end
     remaining, at_the_end = list(blocks), list[str]()
 
     def fill(match: re.Match[str]) -> str:
-        file = match["file"]
-        if not remaining or _EXTERNAL.match(file):
+        file = _file_of(match, reference)
+        if not remaining or not file or _EXTERNAL.match(file):
             return match[0]
         named = next(
             (block for block in remaining if block.name and block.name.endswith(file.rpartition("/")[2])), None
@@ -283,4 +320,6 @@ class PageStream:
 
 def _showable(html: str) -> str:
     """Remove an unclosed script or tag, which would break or run only in part."""
-    return _OPEN_TAG.sub("", _OPEN_SCRIPT.sub("", html))
+    ends = [match.end() for match in _SCRIPT_END.finditer(html)]
+    script = _SCRIPT.search(html, ends[-1] if ends else 0)
+    return _OPEN_TAG.sub("", html[: script.start()] if script else html)

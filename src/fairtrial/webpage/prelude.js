@@ -168,7 +168,7 @@
       later(() => { if (!event.defaultPrevented && button.form) submit(button.form, button); }, 0);
     // A link to another site would only show that nothing can be reached.
     const link = event.target.closest("a[href], area[href]");
-    if (link && !/^\s*(#|javascript:)/i.test(link.getAttribute("href"))) event.preventDefault();
+    if (link && !/^\s*(#(?![a-z][a-z0-9+.-]*:|[\/\\]{2})|javascript:)/i.test(link.getAttribute("href"))) event.preventDefault();
   }, true);
   // Enter clicks a form's submit button; a form without one would be submitted, which fires no event here.
   window_.addEventListener("keypress", (event) => {

@@ -6,11 +6,13 @@ browser can resolve no host name, and a person's browser shows it in a frame wit
 document whose `frame-src` allows nothing else.
 
 A person's browser also connects, and looks up names, before it checks any policy. So it gets the page `guarded`:
-`Connection-Allowlist` stops Chromium, and the guard ensures that the elements that make Firefox do so never exist.
+`Connection-Allowlist` stops Chromium, and the guard ensures that the elements that make Firefox do so never exist, and
+that no link leads out of the page: its host would be looked up under the mouse, and a click could open it in a new tab.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -67,6 +69,18 @@ _REPLACEMENTS = {
     **{name: f"x-{name}" for name in ("iframe", "object", "portal", "fencedframe")},
 }
 _REACHING = re.compile(rf"(</?)({'|'.join(_REPLACEMENTS)})(?=[\s/>])", re.IGNORECASE | re.ASCII)
+# Where the address of a link to another site begins, in HTML or XML: a `#` is put there, and it leads nowhere. Only its
+# beginning is looked at: where a value ends depends on what a browser takes for a tag. A character reference may stand
+# for a part of the scheme, or for a slash. Python and JavaScript read these patterns alike.
+_REFERENCE = r"&(?:#|colon;|sol;|bsol;|tab;|newline;)"
+_LEAVING = (
+    rf"(?!javascript:|data:image/)(?:[a-z][a-z0-9+.\-\t\r\n]*(?::|{_REFERENCE})"
+    rf"|[/\\][\t\r\n]*(?:[/\\]|{_REFERENCE})|{_REFERENCE})"
+)
+_LINK = rf"(?<=[\s/\"':])href\s*=[\0-\x20]*(?:[\"'](?=[\0-\x20]*{_LEAVING})|(?={_LEAVING}))"
+# Animations in SVG can change an address, too.
+_ANIMATION = r"(?<=[\s/\"':])attributename\s*=\s*(?:[\"'](?=\s*[\w:.\-]*(?:href|&))|(?=[\w:.\-]*(?:href|&)))"
+_LINKS, _ANIMATIONS = (re.compile(pattern, re.IGNORECASE) for pattern in (_LINK, _ANIMATION))
 _BROWSER = re.compile(r"\b(?:Headless)?(Chrome|Firefox)/(\d{1,9})")
 
 
@@ -76,8 +90,9 @@ def sealed(html: str) -> str:
 
 
 def guarded(html: str) -> str:
-    """Seal a page for people's browsers: without the elements that connect before a policy is checked."""
+    """Seal a page for people's browsers: without the elements and links that connect before a policy is checked."""
     page = _REACHING.sub(lambda match: match[1] + _REPLACEMENTS[match[2].lower()], _neutralised(html))
+    page = _ANIMATIONS.sub(r"\g<0>x-", _LINKS.sub(r"\g<0>#", page))
     return _start(_GUARDED_POLICY, "guard.js", "prelude.js") + page
 
 
@@ -103,4 +118,6 @@ def _start(policy: str, *scripts: str) -> str:
 def _script(name: str) -> str:
     code = (Path(__file__).parent / name).read_text("utf-8")
     bare = re.sub(r"^\s*//.*\n|^\s+", "", code, flags=re.MULTILINE)
+    for constant, pattern in (("FAIRTRIAL_LINK", _LINK), ("FAIRTRIAL_ANIMATION", _ANIMATION)):
+        bare = bare.replace(constant, json.dumps(pattern))
     return f"<script>{bare}</script>"
