@@ -128,7 +128,7 @@ class Site:
             for place, (x, y) in enumerate(_places(len(scene.names)))
         ]
         code = (
-            f"const tell = (it) => fetch('/{number}/told', {{method: 'POST', body: JSON.stringify(it)}});"
+            f"const tell = (it) => fetch('/{number}/told', {{method: 'POST', body: JSON.stringify(it)}}).catch(() => setTimeout(tell, 300, it));"
             "addEventListener('message', (e) => tell(e.data));"
             "addEventListener('load', () => tell({corner: [window.mozInnerScreenX ?? screenX + (outerWidth - innerWidth) / 2, "
             "window.mozInnerScreenY ?? screenY + outerHeight - innerHeight]}));"

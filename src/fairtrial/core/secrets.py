@@ -6,7 +6,7 @@ import base64
 import html
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
@@ -17,6 +17,11 @@ _SHORTEST_NAMED = 4  # the same for variables named in a suite
 _SHORTEST_PREFIX = 20  # of a truncated secret: a shorter prefix may be common to all keys of a provider
 _SHORTEST_RANDOM = 16
 _SHORTEST_KEY = 12  # with what it is known by
+_SHORTEST_CORE, _SHORTEST_SPREAD = 4, 12  # letters and digits
+_LOWER = bytes(range(256)).lower()
+_DIGITS = bytes(byte if chr(byte) not in "0123456789abcdefux" else ord("0") for byte in range(256))
+_ROW = b"0" * 24
+_OTHER_BYTES = bytes(byte for byte in range(256) if not (byte < 128 and chr(byte).isalnum()))
 _LONG = 20  # a value of this length is a key even without digits
 _CREDENTIAL = re.compile(
     r"(?:KEY|TOKEN|PASS(?:WORD|WD|PHRASE|CODE)?|PWD|AUTH(?:ORIZATION|ENTICATION)?|COOKIE|DSN)S?\d*(?:_|$)"
@@ -155,20 +160,40 @@ class _Form(NamedTuple):
     secret: Secret
 
 
+class _Spread(NamedTuple):
+    """A form whose letters and digits are in a text one after the other, with anything else between them."""
+
+    whole: str
+    needle: str
+    secret: Secret
+
+
 class Hider:
-    """Replaces secrets in texts. Fast if there is nothing to hide, which is almost always the case."""
+    """Replaces secrets in texts. Fast if there is nothing to hide, which is almost always the case.
+
+    Most texts are read once, without anything that is neither a letter nor a digit: what is not in there is in no form
+    in the text, however it is escaped, spaced or broken into lines.
+    """
 
     def __init__(self, secrets: Iterable[Secret]) -> None:
         self._exact: list[_Form] = []
         self._loose: list[_Form] = []
+        self._spread: list[_Spread] = []
         for secret in sorted(set(secrets), key=lambda secret: -len(secret.value)):
             if secret.loose:
                 self._loose += [_Form(form, _needle(form), secret) for form in _forms(secret.value)]
+                self._spread += _spread_forms(secret)
             else:
                 self._exact.append(_Form(secret.value, secret.value, secret))
-        self._needles = [form.needle for form in self._loose]
+        cores = {form.needle: _core(form.needle) for form in self._loose}
+        self._cores = list(dict.fromkeys(core for core in cores.values() if len(core) >= _SHORTEST_CORE))
+        spread = dict.fromkeys(form.needle for form in self._spread)
+        self._numbers = [needle for needle in spread if _has_number(needle)]
+        self._letters = [needle for needle in spread if not _has_number(needle)]
+        self._needles = list(dict.fromkeys([*self._cores, *self._letters]))
+        self._coreless = [needle for needle, core in cores.items() if len(core) < _SHORTEST_CORE]
         self._values = [form.whole for form in self._exact]
-        self._shortest = min(map(len, (*self._needles, *self._values)), default=0)
+        self._shortest = min(map(len, (*self._needles, *self._numbers, *self._coreless, *self._values)), default=0)
         self.idle = not self._exact and not self._loose
 
     def hide(self, text: str, between: Callable[[str], str] | None = None) -> str:
@@ -191,13 +216,52 @@ class Hider:
         return "".join(parts)
 
     def _find(self, text: str) -> list[tuple[int, int, Secret]]:
-        lowered = text.lower()
-        if max(len(text), len(lowered)) < self._shortest:
+        if len(text) < self._shortest and text.isascii():  # lower() lengthens a few letters
             return []
         hits = list(self._exact_hits(text)) if any(map(text.__contains__, self._values)) else []
-        if any(map(lowered.__contains__, self._needles)):
+        core = _core(text)
+        lowered = text.lower() if self._coreless else ""
+        if any(map(core.__contains__, self._needles)) or self._has_numbers(core):
+            hits += self._loose_hits(text, lowered or text.lower())
+            hits += self._spread_hits(text, core)
+        elif self._coreless and any(map(lowered.__contains__, self._coreless)):
             hits += self._loose_hits(text, lowered)
         return _merge_overlaps(hits) if hits else hits
+
+    def split(self, texts: Sequence[str]) -> list[str] | None:
+        """Return texts that follow each other without the parts of secrets that go on from one to the next.
+
+        None if there are none, which is almost always the case.
+        """
+        joined = "\0".join(texts)
+        core = _core(joined)
+        if not any(map(core.__contains__, self._letters)) and not self._has_numbers(core):
+            return None
+        changed, start = [], 0
+        hits = _merge_overlaps(list(self._spread_hits(joined, core)))
+        for text in texts:
+            end, position, parts = start + len(text), start, list[str]()
+            for first, last, secret in hits:
+                if first < end and last > start:
+                    parts += [joined[position : max(first, start)], f"[{secret.name} hidden]"]
+                    position = min(last, end)
+            changed.append("".join([*parts, joined[position:end]]))
+            start = end + 1
+        return changed
+
+    def _has_numbers(self, core: str) -> bool:
+        """Return whether a secret is in a text as numbers: a text without a long row of digits need not be searched."""
+        return _has_number(core) and any(map(core.__contains__, self._numbers))
+
+    def _spread_hits(self, text: str, core: str) -> Iterator[tuple[int, int, Secret]]:
+        places: list[int] = []
+        for form in self._spread:
+            start = core.find(form.needle)
+            while start >= 0:
+                places = places or [place for place, letter in enumerate(text) if letter.isascii() and letter.isalnum()]
+                end = start + _match_length(form.whole, core, start)
+                yield places[start], places[end - 1] + 1, form.secret
+                start = core.find(form.needle, end)
 
     def _exact_hits(self, text: str) -> Iterator[tuple[int, int, Secret]]:
         for form in self._exact:
@@ -237,8 +301,53 @@ def _merge_overlaps(hits: list[tuple[int, int, Secret]]) -> list[tuple[int, int,
     return merged
 
 
-def _needle(form: str) -> str:
-    return form[: max(_SHORTEST_PREFIX, len(form) // 2)]
+def _needle(form: str, width: int = 1) -> str:
+    """Return the part of a form that is searched for; `width` is how many characters stand for one of the secret."""
+    return form[: max(_SHORTEST_PREFIX * width, len(form) // 2)]
+
+
+def _core(text: str) -> str:
+    """Return the letters and digits of a text, in lower case, without anything else."""
+    return text.encode("utf-8", "replace").translate(_LOWER, _OTHER_BYTES).decode("ascii")
+
+
+def _has_number(core: str) -> bool:
+    """Return whether a text has a row of digits as long as a secret that is written in numbers."""
+    return _ROW in core.encode("ascii").translate(_DIGITS)
+
+
+def _spread_forms(secret: Secret) -> Iterator[_Spread]:
+    """Yield the forms in which a key is recognised whatever stands between its letters and digits.
+
+    Only for what is a key by its name or form, and long enough: another value may be an ordinary phrase.
+    """
+    value = secret.value
+    if not (is_credential(secret.name) or is_key(value)) or not (looks_random(value) or len(value) >= _LONG):
+        return
+    encoded = value.encode("utf-8", "surrogatepass")
+    written = [
+        (value, 1),
+        (value[::-1], 1),
+        *((form, 1) for form in _in_base64(encoded)),
+        (encoded.hex(), 2),  # also %73 %6b, 73:6b, and dumps
+        ("".join(f"x{byte:02x}" for byte in encoded), 3),  # \x73, &#x73;
+        ("".join(f"0x{byte:02x}" for byte in encoded), 4),
+        ("".join(f"u{ord(letter):04x}" for letter in value), 5),
+        ("".join(f"{byte}" for byte in encoded), 3),  # [115, 107], &#115;
+        ("".join(f"{byte:03o}" for byte in encoded), 3),
+        *((_partly_escaped(value, form), 1) for form in ("u{:04x}", "x{:02x}", "{:02x}", "{}")),
+    ]
+    seen = set()
+    for form, width in written:
+        whole, needle = _core(form), _core(_needle(form, width))
+        if len(needle) >= _SHORTEST_SPREAD and whole not in seen:
+            seen.add(whole)
+            yield _Spread(whole, needle, secret)
+
+
+def _partly_escaped(value: str, form: str) -> str:
+    """Return a value in which only what is neither letter nor digit is escaped; `-`, `_` and `.` never need it."""
+    return "".join(c if c.isalnum() or c in "-_." else form.format(ord(c)) for c in value)
 
 
 def _forms(value: str) -> list[str]:

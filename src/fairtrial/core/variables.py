@@ -13,7 +13,7 @@ Hidden are the values of variables named in a suite, credentials in the environm
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from fairtrial.core.secrets import Hider, Secret, ambient_secrets, is_credential, named_secrets
@@ -141,8 +141,18 @@ class Variables:
         return self._hider.hide(text)
 
     def hide_all(self, value: Any) -> Any:
-        """Apply `hide` to every text inside a JSON-like value."""
-        return value if self._hider.idle else _map_texts(value, self.hide)
+        """Apply `hide` to every text inside a JSON-like value, and hide what is split over texts of the same kind."""
+        return value if self._hider.idle else self._hide_split(_map_texts(value, self.hide))
+
+    def _hide_split(self, value: Any) -> Any:
+        """Hide values that go on in the same place of the next item of a list, as in pieces of a streamed answer."""
+        texts: dict[str, list[str]] = {}
+        _collect_texts(value, "", texts)
+        changed = {path: new for path, found in texts.items() if len(found) > 1 and (new := self._hider.split(found))}
+        if not changed:
+            return value
+        rest = {path: iter(changed.get(path, found)) for path, found in texts.items()}
+        return _replace_texts(value, "", rest)
 
 
 def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
@@ -152,4 +162,27 @@ def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
         return {key: _map_texts(item, change) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_map_texts(item, change) for item in value]
+    return value
+
+
+def _collect_texts(value: Any, path: str, found: dict[str, list[str]]) -> None:
+    """Collect the texts inside a JSON-like value by their places, in which items of a list are all alike."""
+    if isinstance(value, str):
+        found.setdefault(path, []).append(value)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            _collect_texts(item, f"{path}.{key}", found)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _collect_texts(item, f"{path}[]", found)
+
+
+def _replace_texts(value: Any, path: str, texts: Mapping[str, Iterator[str]]) -> Any:
+    """Return the value with other texts, as they were collected."""
+    if isinstance(value, str):
+        return next(texts[path])
+    if isinstance(value, Mapping):
+        return {key: _replace_texts(item, f"{path}.{key}", texts) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_replace_texts(item, f"{path}[]", texts) for item in value]
     return value
