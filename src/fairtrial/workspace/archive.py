@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import os
 import shutil
 import stat
+import struct
 import subprocess
 import tarfile
+import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 IGNORED = frozenset({"__pycache__", ".pytest_cache"})  # derived from other files
 _TIME = 1_577_836_800  # 2020-01-01: the same everywhere, and a date that every tool accepts
 # What a repository or its author could have git do beyond reading it.
 _INERT = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never")
 _PROTOCOLS = "file:git:http:https:ssh"
+_MAX_MEMBERS = 100_000
+_LONGEST_NAME, _DEEPEST = 2_000, 100  # characters; folders within each other
+_TAR_OVERHEAD = 2**26  # bytes, for headers
+_DAMAGES = (
+    OSError, tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, ValueError, RuntimeError, struct.error,
+)  # fmt: skip
 _ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 
 
@@ -59,7 +71,7 @@ def pack_git(repository: str, ref: str, max_bytes: int, clone_into: Path) -> byt
     commit = _git("-C", str(folder), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
     content = _git("-C", str(folder), "archive", "--format=tar", commit.decode().strip(), own_config=False)
     _check_size(len(content), max_bytes, repository)
-    return _repacked(tarfile.open(fileobj=io.BytesIO(content)))
+    return _repacked(tarfile.open(fileobj=io.BytesIO(content)), max_bytes, repository)
 
 
 def _git(*arguments: str, own_config: bool = True) -> bytes:
@@ -186,16 +198,54 @@ def _packed_again(path: Path, max_bytes: int) -> bytes:
     try:
         if path.name.lower().endswith(".zip"):
             with zipfile.ZipFile(path) as zipped:
-                _check_size(sum(item.file_size for item in zipped.infolist()), max_bytes, path)
-                return _from_zip(zipped)
-        with tarfile.open(path) as archive:
-            _check_size(sum(member.size for member in archive), max_bytes, path)
-            return _repacked(archive)
-    except (OSError, tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
-        raise ArchiveError(f"{path} cannot be unpacked: {error}") from None
+                return _from_zip(zipped, max_bytes, path)
+        with _unpacked_tar(path, max_bytes) as file, tarfile.open(fileobj=file, mode="r:") as archive:
+            return _repacked(archive, max_bytes, path)
+    except _DAMAGES as error:
+        raise ArchiveError(f"{path} cannot be unpacked: {error or type(error).__name__}") from None
 
 
-def _from_zip(zipped: zipfile.ZipFile) -> bytes:
+def _unpacked_tar(path: Path, max_bytes: int) -> IO[bytes]:
+    """Return a tar file without compression, as long as its files may be.
+
+    Otherwise every step back in it would begin at its start, and a header could be as long as the memory is.
+    """
+    packers = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}
+    with path.open("rb") as file:
+        opener = packers.get(file.read(2), open)
+    left = 2 * max_bytes + _TAR_OVERHEAD
+    plain: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=2**26)  # type: ignore[assignment]  # noqa: SIM115
+    with opener(path, "rb") as packed:
+        while chunk := packed.read(2**20):
+            left -= len(chunk)
+            if left < 0:
+                _check_size(max_bytes + 1, max_bytes, path)
+            plain.write(chunk)  # type: ignore[arg-type]
+    plain.seek(0)
+    return plain
+
+
+class _Room:
+    """What is left of the size and number that files of an archive may have."""
+
+    def __init__(self, max_bytes: int, source: Path | str) -> None:
+        self._max_bytes, self._source = max_bytes, source
+        self._size = self._members = 0
+
+    def take(self, name: str, size: int) -> None:
+        """Take room for a member; raise ArchiveError if there is none, or if its name cannot be one."""
+        self._size += size
+        self._members += 1
+        _check_size(self._size, self._max_bytes, self._source)
+        if self._members > _MAX_MEMBERS:
+            raise ArchiveError(f"{self._source} has more than {_MAX_MEMBERS:,} files: leave some out")
+        _check_name(name)
+
+
+def _from_zip(zipped: zipfile.ZipFile, max_bytes: int, source: Path) -> bytes:
+    room = _Room(max_bytes, source)
+    for item in zipped.infolist():
+        room.take(item.filename, item.file_size)
     with _Writer() as writer:
         for item in sorted(zipped.infolist(), key=lambda item: item.filename):
             if not item.is_dir():
@@ -204,14 +254,31 @@ def _from_zip(zipped: zipfile.ZipFile) -> bytes:
     return writer.body
 
 
-def _repacked(source: tarfile.TarFile) -> bytes:
+def _repacked(source: tarfile.TarFile, max_bytes: int, name: Path | str) -> bytes:
+    room, members = _Room(max_bytes, name), []
+    for member in source:
+        room.take(member.name, member.size)
+        members.append(member)
+    room = _Room(max_bytes, name)  # once more, for a hard link is as large as what it is a link to
     with _Writer() as writer:
-        for member in sorted(source.getmembers(), key=lambda member: member.name):
+        for member in sorted(members, key=lambda member: member.name):
             if member.issym() or member.isdir():
                 writer.add_other(member)
-            elif (content := source.extractfile(member)) is not None:
-                writer.add_bytes(member.name, content.read(), executable=bool(member.mode & 0o100))
+            elif (content := _content(source, member)) is not None:
+                body = content.read()
+                room.take(member.name, len(body))
+                writer.add_bytes(member.name, body, executable=bool(member.mode & 0o100))
     return writer.body
+
+
+def _content(source: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes] | None:
+    """Return the content of a file or a hard link; None of what has none, such as a device."""
+    try:
+        return source.extractfile(member)
+    except KeyError:
+        raise ArchiveError(
+            f"the archive has a hard link without its file: {member.name} is one to {member.linkname}"
+        ) from None
 
 
 def _check_size(size: int, max_bytes: int, source: Path | str) -> None:
@@ -247,9 +314,10 @@ def unpack(body: bytes, folder: Path, prefix: str = "") -> None:
 
 def _place(root: Path, name: str, *, make_folder: bool = False) -> Path:
     """Return where a member goes, with its folder made; a file or link that is in its way is removed."""
+    _check_name(name)
     parts = Path(name).parts
-    if Path(name).is_absolute() or ".." in parts or not parts:
-        raise ArchiveError(f"the archive has a file outside of its folder: {name}")
+    if not parts:
+        raise ArchiveError("the archive has a file without a name")
     path = root
     for part in parts if make_folder else parts[:-1]:
         path = path / part
@@ -269,6 +337,15 @@ def _write_file(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -
         shutil.copyfileobj(source, file)
     path.chmod(0o755 if member.mode & 0o100 else 0o644)
     os.utime(path, (member.mtime, member.mtime))
+
+
+def _check_name(name: str) -> None:
+    """Raise ArchiveError if a file of an archive would be outside of its folder, or cannot have this name."""
+    parts = Path(name).parts
+    if Path(name).is_absolute() or ".." in parts:
+        raise ArchiveError(f"the archive has a file outside of its folder: {name[:200]}")
+    if "\0" in name or len(name) > _LONGEST_NAME or len(parts) > _DEEPEST:
+        raise ArchiveError(f"the archive has a file with a name that no file can have: {name[:40]!r} …")
 
 
 def remove(path: Path) -> None:
