@@ -15,9 +15,9 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 IGNORED = frozenset({"__pycache__", ".pytest_cache"})  # derived from other files
 _TIME = 1_577_836_800  # 2020-01-01: the same everywhere, and a date that every tool accepts
@@ -28,8 +28,14 @@ _MAX_MEMBERS = 100_000
 _LONGEST_NAME, _DEEPEST = 2_000, 100  # characters; folders within each other
 _TAR_OVERHEAD = 2**26  # bytes, for headers
 _DAMAGES = (
-    OSError, tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, ValueError, RuntimeError, struct.error,
-)  # fmt: skip
+    *(OSError, EOFError, ValueError, RuntimeError),
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+)
+_OPENERS: dict[bytes, Callable[[Path, Literal["rb"]], IO[bytes]]] = {
+    b"\x1f\x8b": gzip.open,  # type: ignore[dict-item]
+    b"BZ": bz2.open,
+    b"\xfd7": lzma.open,
+}
 _ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 
 
@@ -210,17 +216,17 @@ def _unpacked_tar(path: Path, max_bytes: int) -> IO[bytes]:
 
     Otherwise every step back in it would begin at its start, and a header could be as long as the memory is.
     """
-    packers = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}
     with path.open("rb") as file:
-        opener = packers.get(file.read(2), open)
+        opener = _OPENERS.get(file.read(2), Path.open)
     left = 2 * max_bytes + _TAR_OVERHEAD
-    plain: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=2**26)  # type: ignore[assignment]  # noqa: SIM115
+    plain: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
     with opener(path, "rb") as packed:
         while chunk := packed.read(2**20):
             left -= len(chunk)
             if left < 0:
+                plain.close()
                 _check_size(max_bytes + 1, max_bytes, path)
-            plain.write(chunk)  # type: ignore[arg-type]
+            plain.write(chunk)
     plain.seek(0)
     return plain
 
@@ -317,7 +323,7 @@ def _place(root: Path, name: str, *, make_folder: bool = False) -> Path:
     _check_name(name)
     parts = Path(name).parts
     if not parts:
-        raise ArchiveError("the archive has a file without a name")
+        raise ArchiveError("the archive has a file outside of its folder: one without a name")
     path = root
     for part in parts if make_folder else parts[:-1]:
         path = path / part
