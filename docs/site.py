@@ -63,6 +63,7 @@ NAVIGATION: dict[str, Any] = {
         "Traces": "docs/traces.md",
         "The web page": "docs/web.md",
         "PostgreSQL": "docs/postgresql.md",
+        "Security": "docs/security.md",
         "Against other tools": "docs/rivals.md",
         "The three originals": "docs/originals.md",
     },
@@ -103,6 +104,7 @@ NAVIGATION: dict[str, Any] = {
     "Project": {
         "Changes": "CHANGELOG.md",
         "Contributing": "CONTRIBUTING.md",
+        "Reporting a weakness": "SECURITY.md",
         "Architecture": "ARCHITECTURE.md",
         "Design notes": ["docs/design/*.md"],
         "Measurements": ["benchmarks/*.md"],
