@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
 
+from fairtrial.core.templates import TemplateError, fill
 from fairtrial.web.markdown import render_markdown
 from fairtrial.webpage.extract import PageStream, extract
 from fairtrial.webpage.seal import guarded
@@ -99,3 +101,68 @@ def test_of_a_link_the_address_is_shown() -> None:
         "text (https://example.org/a?b=1&amp;c=2) https://example.org <strong>x <em>y</em> (http://z)</strong> a@b.org"
         in html
     )
+
+
+_LONG = "('a' * 900000)"
+_DOUBLED = "{% set a = 'a' * 1000000 %}" + "".join(
+    f"{{% set {new} = {old} OPERATOR {old} %}}" for old, new in zip("abcdefghijklmnop", "bcdefghijklmnopq", strict=True)
+)
+TEMPLATES = {
+    "joined": f"{{{{ range(2500) | join({_LONG}) | length }}}}",
+    "joined by a method": f"{{{{ {_LONG}.join(['a', 'b'] * 2500) | length }}}}",
+    "replaced": f"{{{{ {_LONG} | replace('a', {_LONG}) | length }}}}",
+    "replaced by a method": f"{{{{ {_LONG}.replace('a', {_LONG}) | length }}}}",
+    "nothing replaced": f"{{{{ {_LONG}.replace('', {_LONG}) | length }}}}",
+    "translated": f"{{{{ {_LONG}.translate({{97: {_LONG}}}) | length }}}}",
+    "wrapped": f"{{{{ ('a ' * 400000) | wordwrap(1, wrapstring={_LONG}) | length }}}}",
+    "linked": f"{{{{ ('http://a.b ' * 9000) | urlize(target={_LONG}) | length }}}}",
+    "indented JSON": "{{ x | tojson(indent=99999999) | length }}",
+    "bytes": "{{ (5).to_bytes(9999999999, 'big') | length }}",
+    "bytes, filled": "{{ 'a'.encode().ljust(9999999999) | length }}",
+    "added": _DOUBLED.replace("OPERATOR", "+"),
+    "put together": _DOUBLED.replace("OPERATOR", "~"),
+    "multiplied": "{% set a = 10 ** 60 %}"
+    + "".join(f"{{% set a{n + 1} = a{n or ''} * a{n or ''} %}}" for n in range(40)),
+    "caught": f"{{% set x %}}{{% for n in range(10000) %}}{{{{ {_LONG} }}}}{{% endfor %}}{{% endset %}}",
+    "caught text": "{% set x %}{% for n in range(10000) %}{% for m in range(100) %}" + "a" * 10_000 + "{% endfor %}{% endfor %}{% endset %}",
+    "macros": "{% macro m0() %}" + "a" * 999 + "{% endmacro %}"
+    + "".join(f"{{% macro m{n + 1}() %}}{f'{{{{ m{n}() }}}}' * 10}{{% endmacro %}}" for n in range(9)) + "{% set x = m9() %}",
+    "macros without end": "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}",
+    "loops": "{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}{% endfor %}{% endfor %}{% endfor %}",
+    "loops into themselves": "{% for a in range(9999) recursive %}{% if loop.depth < 9 %}{{ loop(range(9999)) }}{% endif %}{% endfor %}",
+    "lists of lists": "{% set a = range(9999) | list %}{% for b in a %}{% set c = a + a | list %}{% for d in c %}{% endfor %}{% endfor %}",
+    "compared": f"{{% set a = {_LONG} %}}{{% set b = {_LONG} %}}{{% for x in range(9999) %}}{{% for y in range(99) %}}{{% if a == b %}}{{% endif %}}{{% endfor %}}{{% endfor %}}",
+    "searched": f"{{% set a = {_LONG} %}}{{% for x in range(9999) %}}{{% for y in range(99) %}}{{{{ a.count('b') }}}}{{% endfor %}}{{% endfor %}}",
+    "counted": f"{{% set a = {_LONG} %}}{{% for x in range(9999) %}}{{{{ a | wordcount }}}}{{% endfor %}}",
+    "sliced": f"{{% set a = {_LONG} %}}{{% for x in range(9999) %}}{{% set b = a[1:] %}}{{% endfor %}}",
+    "sorted": "{% for x in range(9999) %}{% set b = range(9999) | list | sort(reverse=true) %}{% endfor %}",
+    "mapped": "{% for x in range(9999) %}{% set b = range(9999) | map('string') | list %}{% endfor %}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_template_that_works_too_much_is_ended(name: str) -> None:
+    tracemalloc.start()
+    try:
+        start = time.process_time()
+        with pytest.raises(TemplateError) as caught:
+            fill(TEMPLATES[name], {"x": [[1]]})
+        assert tracemalloc.get_traced_memory()[1] < 400 << 20
+    finally:
+        tracemalloc.stop()
+    assert time.process_time() - start < 6 * MOST  # memory is traced
+    assert len(str(caught.value)) < 300
+
+
+def test_a_template_that_works_much_is_filled_in() -> None:
+    rows = [{"name": f"n{number}", "tags": ["a", "b"], "text": "word " * 50} for number in range(3000)]
+    text = (
+        "{% for row in rows if row.name != 'n7' %}{{ loop.index }}/{{ loop.length }}{% if not loop.last %},{% endif %} "
+        "{{ row.name | upper }}: {{ row.tags | join(', ') }} {{ row.text.replace('word', 'w') | trim }} {{ row.tags[0] ~ '-' ~ loop.index0 }}\n"
+        "{% else %}none{% endfor %}"
+    )
+    filled_in = fill(text, {"rows": rows})
+    assert filled_in.startswith("1/2999, N0: a, b w w") and filled_in.count("\n") == 2999 and " a-2998\n" in filled_in
+    tree = {"n": 1, "c": [{"n": 2, "c": []}, {"n": 3, "c": [{"n": 4, "c": []}]}]}
+    walk = "{% for x in [t] recursive %}{{ x.n }}({{ loop(x.c) }}){% endfor %}"
+    assert fill(walk, {"t": tree}) == "1(2()3(4()))"

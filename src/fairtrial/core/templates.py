@@ -1,14 +1,14 @@
 """Templates in prompts: Jinja2 in a sandbox. What is filled in is data, and is never a template itself.
 
 A name that has no value is an error, never an empty text. Nothing in a template can reach files, other templates or
-Python's internals, and nothing can make a text grow beyond a limit.
+Python's internals, and nothing can take more time or memory than a limit (`template_work`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,8 @@ from fairtrial.core.errors import FairtrialError
 
 if TYPE_CHECKING:
     from jinja2 import Template
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    from fairtrial.core.template_work import Environment
 
 _MARKS = ("{{", "{%", "{#")
 _MAX_CHARACTERS = 10_000_000  # of a filled-in template
@@ -26,12 +27,6 @@ _TOO_LONG = f"a filled-in template may have at most {_MAX_CHARACTERS:,} characte
 _NAME = re.compile(r"\{\{ *([A-Za-z_][A-Za-z0-9_]*) *\}\}")
 _KEYWORDS = frozenset({"true", "false", "none", "True", "False", "None", "not", "and", "or", "in", "is", "if", "else"})
 _KEYWORDS |= {"range", "self", "loop", "super", "caller", "varargs", "kwargs"}
-_MAX_PRODUCT = 1_000_000  # characters or items that a multiplication may make
-_MAX_EXPONENT = 64
-_MAX_STEPS = 10_000  # of one `range()`
-# What makes a text as long as a number says: not needed in prompts, and a way to fill the memory.
-_GROWING_FILTERS = ("center", "format", "indent", "slice", "batch")
-_GROWING_METHODS = frozenset({"center", "expandtabs", "format", "format_map", "ljust", "rjust", "zfill"})
 
 
 class TemplateError(FairtrialError):
@@ -64,7 +59,7 @@ def fill(text: str, values: Mapping[str, Any]) -> str:
         return _fill_simple(simple, values)
     pieces: list[str] = []
     size = 0
-    with _errors_in_words():
+    with _errors_in_words(), _limited_work(text):
         for piece in _compiled(text).generate(values):
             size += len(piece)
             if size > _MAX_CHARACTERS:
@@ -98,6 +93,12 @@ def _fill_simple(pieces: tuple[str, ...], values: Mapping[str, Any]) -> str:
     if len(text) > _MAX_CHARACTERS:
         raise TemplateError(_TOO_LONG)
     return text
+
+
+def _limited_work(text: str) -> AbstractContextManager[None]:
+    from fairtrial.core.template_work import limited_work
+
+    return limited_work(text)
 
 
 @lru_cache(maxsize=1024)
@@ -143,45 +144,10 @@ def _as_text(value: Any) -> Any:
     return value
 
 
-def _limited_range(*args: int) -> range:
-    steps = range(*args)
-    if len(steps) > _MAX_STEPS:
-        from jinja2.exceptions import SecurityError
-
-        raise SecurityError(f"a range of more than {_MAX_STEPS:,} numbers")
-    return steps
-
-
 @cache
-def _environment() -> ImmutableSandboxedEnvironment:
-    from jinja2 import StrictUndefined
-    from jinja2.exceptions import SecurityError
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+def _environment() -> Environment:
+    from fairtrial.core.template_work import (
+        Environment,
+    )  # Jinja2 takes long to import, and most templates need none of it
 
-    class Environment(ImmutableSandboxedEnvironment):
-        intercepted_binops = frozenset(["*", "**", "%"])
-
-        def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-            numbers = isinstance(left, int | float) and isinstance(right, int | float)
-            if operator == "%" and not numbers:
-                raise SecurityError("% with text")
-            if operator == "**" and (not numbers or abs(right) > _MAX_EXPONENT or abs(left) > _MAX_PRODUCT):
-                raise SecurityError("a power this large")
-            if operator == "*" and not numbers:
-                count, thing = (left, right) if isinstance(left, int) else (right, left)
-                if not isinstance(count, int) or count * len(thing) > _MAX_PRODUCT:
-                    raise SecurityError("a text this long")
-            return super().call_binop(context, operator, left, right)
-
-        def wrap_str_format(self, value: Any) -> None:
-            """Let `is_safe_attribute` decide on `str.format`, as on all methods: a width makes a text of any length."""
-
-        def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-            growing = isinstance(obj, str) and attr in _GROWING_METHODS
-            return not growing and super().is_safe_attribute(obj, attr, value)
-
-    environment = Environment(undefined=StrictUndefined, finalize=_as_text, keep_trailing_newline=True)
-    for name in _GROWING_FILTERS:
-        del environment.filters[name]
-    environment.globals = {"range": _limited_range}
-    return environment
+    return Environment(_as_text)
