@@ -152,6 +152,7 @@ async def test_what_is_kept_on_disk(run_suite, agent):
         folders = {trial.case_id: run.kept_workspace(trial) for trial in run.trials()}
         assert sorted(name for name, folder in folders.items() if folder) == kept
         assert all((folder / "said").read_text() == name for name, folder in folders.items() if folder)
+        assert all(folder.stat().st_mode & 0o077 == 0 for folder in folders.values() if folder)
 
 
 async def test_every_attempt_starts_afresh(run_suite, tmp_path):

@@ -59,9 +59,10 @@ def write_output(path: Path, render: Callable[[Gate], str] | None, result: Gate,
 def write(path: Path, text: str, mode: str = "w") -> None:
     """Write a file, or say why it cannot be written."""
     from fairtrial.core.errors import FairtrialError
+    from fairtrial.core.private import opener
 
     try:
-        with path.open(mode, encoding="utf-8") as file:
+        with open(path, mode, encoding="utf-8", opener=opener) as file:
             file.write(text)
     except OSError as error:
         raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None

@@ -75,9 +75,9 @@ def clean_streams() -> Iterator[None]:
 def write_file(path: Path, body: bytes) -> None:
     """Write a file, and its folder if need be; a file that cannot be written is an error in one sentence."""
     from fairtrial.core.errors import FairtrialError
+    from fairtrial.core.private import write_private
 
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(body)
+        write_private(path, body)
     except OSError as error:
         raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from fairtrial.analyse import Run
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.private import make_private, opener, replace_private
 from fairtrial.reports.formats import Format, format_of
 
 
@@ -23,9 +24,9 @@ def export(run: Run, path: str | Path, form: Format | None = None) -> Path:
     form = form or format_of(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with partial.open("wb") as file:
+        with open(partial, "wb", opener=opener) as file:
             write(run, form, file)
-        partial.replace(path)
+        replace_private(partial, path)
     except OSError as error:
         raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None
     finally:
@@ -42,13 +43,13 @@ def _export_folder(run: Run, folder: Path, form: Format) -> Path:
     if not form.folder:
         raise FairtrialError(f"{folder} is a folder, and {form.title} is one file: name the file")
     try:
-        folder.mkdir(exist_ok=True)
+        make_private(folder)
         with tempfile.TemporaryDirectory(prefix=".fairtrial-", dir=folder) as unfinished:
             _module(form).write_folder(run, Path(unfinished))
             for file in sorted(path for path in Path(unfinished).rglob("*") if path.is_file()):
                 place = folder / file.relative_to(unfinished)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                file.replace(place)
+                make_private(place.parent)
+                replace_private(file, place)
     except OSError as error:
         raise FairtrialError(f"{folder} cannot be written: {error.strerror or error}") from None
     return folder

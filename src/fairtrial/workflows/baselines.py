@@ -27,6 +27,7 @@ import msgspec
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import Source, find_sources
 from fairtrial.core.errors import FairtrialError, NoSuchRunError
+from fairtrial.core.private import write_private
 from fairtrial.store import Store
 from fairtrial.store.copying import copy_runs
 from fairtrial.store.store import RunRecord
@@ -258,8 +259,7 @@ def keep_baseline(source: Source, where: str, folder: Path | None = None) -> str
     if where != "notes":
         path = Path(where)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(body)
+            write_private(path, body)
         except OSError as error:
             raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None
         return str(path)

@@ -14,6 +14,7 @@ from typing import Any
 
 from fairtrial.core.experiment import McpServer
 from fairtrial.core.file import Attachment, File
+from fairtrial.core.private import make_private
 from fairtrial.core.secrets import is_private
 from fairtrial.core.skill import FOLDER as SKILLS
 from fairtrial.core.workspace import ARCHIVE, Enclosed, Network, WorkspaceSpec
@@ -232,9 +233,10 @@ class Workspaces:
 
 
 def _move(folder: Path, place: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
+    make_private(place.parent)
     remove(place)
     shutil.move(folder, place, copy_function=_copy)
+    place.chmod(0o700)
 
 
 def _copy(source: str, target: str) -> None:
