@@ -15,8 +15,8 @@ SUITE = """\
 name: s
 targets: [{id: m, target: mock:echo}]
 scorer: contains
-cases: [{id: a, input: a, expected: a}, {id: b, input: b, expected: b}]
-"""
+cases:
+""" + "".join(f"  - {{id: a{number}, input: a, expected: a}}\n" for number in range(60))
 
 
 @pytest.fixture
