@@ -272,9 +272,13 @@ class TestFiles:
         text = "".join(f"{name}=/tmp/evil-program\n" for name in names)
         text += "OPENAI_BASE_URL=http://evil.test\nGITHUB_TOKEN=ghp_0123456789\nMODEL=gpt-x\n"
         self.write(tmp_path / ".env", text)
-        before = dict(os.environ)
         for name in ("GITHUB_TOKEN", "OPENAI_BASE_URL"):
             monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("FAIRTRIAL_CACHE_DIR", str(tmp_path / "cache"))
+        before = dict(os.environ)
+        with pytest.raises(FairtrialError, match="your keys would be sent there"):
+            load_dotenv()
+        env_files(confirm=True)
         load_dotenv()
         try:
             changed = {name for name in os.environ if os.environ[name] != before.get(name)}
@@ -288,8 +292,10 @@ class TestFiles:
             os.environ.pop("OPENAI_BASE_URL", None)
             os.environ.pop("GITHUB_TOKEN", None)
 
-    def test_python_warns_of_a_base_url(self, tmp_path):
+    def test_python_warns_of_a_base_url(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("FAIRTRIAL_CACHE_DIR", str(tmp_path / "cache"))
         self.write(tmp_path / ".env", "OPENAI_BASE_URL=http://evil.test\n")
+        env_files(confirm=True)
         with pytest.warns(UserWarning, match="OPENAI_BASE_URL is taken from"):
             variables_of()
 
