@@ -44,10 +44,11 @@ class Robustness(msgspec.Struct, frozen=True, kw_only=True):
 class PairedT(msgspec.Struct, frozen=True, kw_only=True):
     """Student's paired t over the cases, as textbooks have it: no scale, clusters, wordings or other pairs in it."""
 
+    difference: float
+    ci95: Interval
     t_statistic: float
     freedom: int
     p_value: float
-    ci95: Interval
 
 
 class OnThisCase(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,7 +206,8 @@ def _turned(part: Part) -> Part:
 
 def _turned_t(test: PairedT) -> PairedT:
     low, high = test.ci95
-    return msgspec.structs.replace(test, t_statistic=0.0 - test.t_statistic, ci95=(0.0 - high, 0.0 - low))
+    difference, t = 0.0 - test.difference, 0.0 - test.t_statistic
+    return msgspec.structs.replace(test, difference=difference, t_statistic=t, ci95=(0.0 - high, 0.0 - low))
 
 
 def _other_way_round(found: OnThisCase) -> OnThisCase:

@@ -153,7 +153,8 @@ class PairComparer:
         common = self.evidence.common
         levels = difficulties_of(self.evidence.scores.facts, common.keys)
         known = {group.value for group in found if group.by == "difficulty"}
-        found += [_small_group(value, common.some(chosen)) for value, chosen in levels.items() if value not in known]
+        small = {value: common.some(chosen) for value, chosen in levels.items() if value not in known}
+        found += [_small_group(value, some, anytime=self.evidence.anytime) for value, some in small.items()]
         attributes = list(self.evidence.scores.facts.attributes)
         places = {value: place for place, value in enumerate(sorted(levels, key=in_order))}
         return sorted(
@@ -246,8 +247,8 @@ class PairComparer:
         return run_means_test([value for _, value in means[0]], [value for _, value in means[1]])
 
 
-def _small_group(value: str, common: Common) -> Group:
-    """Return a difficulty with too few cases for an interval."""
+def _small_group(value: str, common: Common, *, anytime: bool) -> Group:
+    """Return a difficulty with too few cases for an interval; `anytime`: where the run could stop at any case."""
     return Group(
         by="difficulty",
         value=value,
@@ -256,7 +257,7 @@ def _small_group(value: str, common: Common) -> Group:
         ci95=None,
         p_value=None,
         count=len(common.keys),
-        paired_t=_paired_t(common.d),
+        paired_t=None if anytime else _paired_t(common.d),
     )
 
 
@@ -268,7 +269,8 @@ def _paired_t(d: Floats) -> PairedT | None:
     error, mean, freedom = spread / math.sqrt(len(d)), float(d.mean()), len(d) - 1
     half = t_quantile(1 - ALPHA / 2, freedom) * error
     t = mean / error
-    return PairedT(t_statistic=t, freedom=freedom, p_value=t_two_sided(t, freedom), ci95=(mean - half, mean + half))
+    interval = (mean - half, mean + half)
+    return PairedT(difference=mean, ci95=interval, t_statistic=t, freedom=freedom, p_value=t_two_sided(t, freedom))
 
 
 def _effect(evidence: Evidence, spread: float | None) -> float | None:
