@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import tracemalloc
 from collections.abc import Callable
 
 import pytest
+import yaml
 
+from fairtrial.config.editing import Editor
+from fairtrial.config.source import Source
+from fairtrial.core.errors import FairtrialError
 from fairtrial.core.templates import TemplateError, fill
+from fairtrial.core.variables import Variables
+from fairtrial.core.yaml_text import read_yaml
 from fairtrial.web.markdown import render_markdown
 from fairtrial.webpage.extract import PageStream, extract
 from fairtrial.webpage.seal import guarded
@@ -166,3 +173,56 @@ def test_a_template_that_works_much_is_filled_in() -> None:
     tree = {"n": 1, "c": [{"n": 2, "c": []}, {"n": 3, "c": [{"n": 4, "c": []}]}]}
     walk = "{% for x in [t] recursive %}{{ x.n }}({{ loop(x.c) }}){% endfor %}"
     assert fill(walk, {"t": tree}) == "1(2()3(4()))"
+
+
+_LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]\n" for n in range(9)
+)
+_MERGES = "a0: &a0 {x0: 1}\n" + "".join(f"a{n + 1}: &a{n + 1} {{<<: [*a{n}, *a{n}], x{n + 1}: 1}}\n" for n in range(40))
+DOCUMENTS = {
+    "aliases of aliases": _LAUGHS,
+    "merges of merges": _MERGES,
+    "an anchor in itself": "a: &a [*a]",
+    "brackets": "[" * 50_000,
+    "closed brackets": "[" * 20_000 + "]" * 20_000,
+    "braces": "{a: " * 20_000,
+    "indents": "".join(" " * n + "a:\n" for n in range(600)),
+    "dashes": "- " * 20_000,
+    "questions": "? " * 20_000,
+    "digits": "a: " + "9" * 100_000,
+    "sixties": "a: 1" + ":59" * 30_000,
+    "a long float": "a: 1." + "9" * 100_000,
+    "a date that cannot be": "a: 2026-99-99",
+    "quotes": "a: '" + "''" * 50_000,
+    "escapes": 'a: "' + "\\" * 100_001,
+    "anchors": "".join(f"a{n}: &a{n} x\n" for n in range(5000)),
+    "keys": "{" + ",".join(f"k{n}: 1" for n in range(10_000)) + "}",
+    "the same key": "a: 1\n" * 10_000,
+    "documents": "--- a\n" * 10_000,
+    "tags": "".join(f"%TAG !a{n}! tag:x\n" for n in range(2000)) + "--- a",
+    "a tag that runs": "!!python/object/apply:os.system ['true']",
+    "colons": ":" * 50_000,
+    "new lines": "a: |\n" + "\n" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_yaml_is_read_in_time_or_refused(name: str) -> None:
+    text = DOCUMENTS[name]
+
+    def read() -> None:
+        with contextlib.suppress(yaml.YAMLError):
+            read_yaml(text)
+        with contextlib.suppress(FairtrialError):
+            Source(text, "suite.yaml", Variables({}))
+
+    assert cost(read) < MOST
+
+
+@pytest.mark.parametrize(
+    "name", ["aliases of aliases", "an anchor in itself", "brackets", "indents", "digits", "sixties"]
+)
+def test_yaml_that_is_larger_than_it_looks_is_refused_everywhere(name: str) -> None:
+    for read in (read_yaml, Editor, lambda text: Source(text, "suite.yaml", Variables({}))):
+        with pytest.raises((yaml.YAMLError, FairtrialError)):
+            read(DOCUMENTS[name])

@@ -10,9 +10,8 @@ from typing import Any
 
 import yaml
 
-from fairtrial.config.source import Source
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.variables import Variables
+from fairtrial.core.yaml_text import check_yaml
 
 Path = tuple[str | int, ...]
 _PLAIN = re.compile(r"[^\W_]((?:[\w .()'/+;!-]|(?<=\w):(?=\w))*[\w.()'!-])?")  # needs no quotes in any position
@@ -26,9 +25,8 @@ class Editor:
 
     def __init__(self, text: str) -> None:
         self._yaml = _round_trip(text)
-        if "&" in text:
-            Source(text, "suite", Variables({}))  # refuses aliases that would make the page endless
         try:
+            check_yaml(text)
             self.value: Any = self._yaml.load(text) if text.strip() else self._yaml.map()
         except Exception as error:  # its parser raises many kinds of errors, all about the text
             raise FairtrialError(f"invalid YAML: {getattr(error, 'problem', None) or error}") from None

@@ -21,6 +21,7 @@ from fairtrial.core.skill import FOLDER, Skill
 from fairtrial.core.text import estimated_tokens
 from fairtrial.core.trust import within
 from fairtrial.core.workspace import ARCHIVE, WorkspaceSpec
+from fairtrial.core.yaml_text import read_yaml
 from fairtrial.workspace.archive import entries, write
 
 SKILL = "SKILL.md"
@@ -60,7 +61,7 @@ def read_skill(folder: Path) -> SkillText:
 
 def _header(file: Path, text: str) -> dict[str, Any]:
     try:
-        header = yaml.safe_load(text)
+        header = read_yaml(text)
     except yaml.YAMLError:
         raise ValueError(f"the header of {file} is not valid YAML") from None
     if not isinstance(header, dict):

@@ -13,12 +13,9 @@ from fairtrial.core.errors import Problem, ProblemsError
 from fairtrial.core.functions import Functions
 from fairtrial.core.options import Path, scorer_problems
 from fairtrial.core.variables import PLACEHOLDER, Variables, has_bad_reference
+from fairtrial.core.yaml_text import FREE_NODES, LOADER, NODES_PER_CHARACTER, check_yaml
 
 _MERGE = "tag:yaml.org,2002:merge"
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_MAX_DEPTH = 200  # of lists and mappings: parsers and everything that follows are recursive
-_FREE_NODES, _NODES_PER_CHARACTER = 100_000, 4  # without aliases, a value takes at least one character
-_OPENING, _CLOSING = (yaml.SequenceStartEvent, yaml.MappingStartEvent), (yaml.SequenceEndEvent, yaml.MappingEndEvent)
 
 
 class Source:
@@ -32,7 +29,7 @@ class Source:
         self._variables = variables
         self._lines: dict[Path, int] = {}
         self.spelling: dict[Path, str] = {}
-        self._nodes_left = _FREE_NODES + _NODES_PER_CHARACTER * len(text)
+        self._nodes_left = FREE_NODES + NODES_PER_CHARACTER * len(text)
         self.unset: set[Path] = set()  # values with an unset variable: their type cannot be checked
         self.value = self._parse(text)
 
@@ -60,8 +57,8 @@ class Source:
 
     def _parse(self, text: str) -> Any:
         try:
-            _check_depth(text)
-            loader = _Loader(text)
+            check_yaml(text, aliases=False)
+            loader = LOADER(text)
             try:
                 node = loader.get_single_node()
                 return None if node is None else self._construct(loader, node, ())
@@ -155,20 +152,6 @@ class Source:
         if isinstance(value, bool | int | float):
             return self.spelling.get(path, str(value).lower() if isinstance(value, bool) else str(value))
         return None
-
-
-def _check_depth(text: str) -> None:
-    """Refuse texts that are nested too deeply before they are parsed recursively."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, _OPENING):
-            depth += 1
-            if depth > _MAX_DEPTH:
-                problem = f"nested more than {_MAX_DEPTH} levels deep"
-                mark: Any = event.start_mark
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
-        elif isinstance(event, _CLOSING):
-            depth -= 1
 
 
 def _merge(node: Any, inside: tuple[int, ...] = ()) -> None:

@@ -18,6 +18,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import INPUT
 from fairtrial.core.registry import nearest
 from fairtrial.core.trust import within
+from fairtrial.core.yaml_text import read_yaml
 from fairtrial.optim.styles import matched, styles
 
 _TABLES = (".yaml", ".yml", ".json")
@@ -57,8 +58,8 @@ def _styles_of(name: str, folder: Path) -> Styles:
 
 def _read_table(path: Path) -> Styles:
     try:
-        document = yaml.safe_load(_text(path))
-    except (yaml.YAMLError, RecursionError) as error:
+        document = read_yaml(_text(path))
+    except yaml.YAMLError as error:
         raise FairtrialError(f"{path} is neither valid YAML nor valid JSON: {' '.join(str(error).split())}") from None
     if not isinstance(document, Mapping) or not document:
         raise FairtrialError(f"{path} has no styles: it needs names, each with a list of wordings")

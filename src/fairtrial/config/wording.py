@@ -19,6 +19,7 @@ from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import Problems, read
 from fairtrial.core.templates import TemplateError, is_template, names_in
 from fairtrial.core.trust import within
+from fairtrial.core.yaml_text import read_yaml
 
 _CHATS = (".json", ".yaml", ".yml")
 
@@ -100,8 +101,8 @@ def _function_wording(source: Source, path: KeyPath, name: str, folder: Path) ->
 def _read_chat(source: Source, path: KeyPath, text: str) -> list[MessageEntry]:
     """Read a chat from a JSON or YAML file."""
     try:
-        items = yaml.load(text, Loader=yaml.CSafeLoader)  # which reads JSON as well
-    except (yaml.YAMLError, RecursionError) as error:
+        items = read_yaml(text)  # which reads JSON as well
+    except yaml.YAMLError as error:
         source.problem(path, f"the file is neither valid JSON nor valid YAML: {' '.join(str(error).split())[:200]}")
         return []
     if not isinstance(items, list):

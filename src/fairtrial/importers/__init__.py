@@ -14,6 +14,7 @@ import yaml
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.providers import TO_CHOOSE
 from fairtrial.core.variables import escape
+from fairtrial.core.yaml_text import read_yaml as read_yaml_text
 
 NO_JUDGE = TO_CHOOSE
 
@@ -92,7 +93,7 @@ def read_text(file: Path) -> str:
 def read_yaml(file: Path) -> Any:
     """Return a file's content as YAML, or raise an error with the reason."""
     try:
-        return yaml.safe_load(read_text(file))
+        return read_yaml_text(read_text(file))
     except yaml.YAMLError as error:
         raise FairtrialError(f"{file} is not valid YAML: {error}") from None
 

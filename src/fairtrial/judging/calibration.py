@@ -14,6 +14,7 @@ from fairtrial.core import html
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.options import Problems, read
 from fairtrial.core.score import Score, Unscored
+from fairtrial.core.yaml_text import read_yaml
 
 SAMPLES = Path(__file__).parent / "samples.yaml"
 _MOST_PROBLEMS = 5  # of samples that are told at once
@@ -143,7 +144,7 @@ def _sample_items(text: str, name: str, *, jsonl: bool) -> Any:
 
     if not jsonl:
         try:
-            return yaml.load(text, Loader=yaml.CSafeLoader)  # as suites are read: `{question: Why?, …}` is fine
+            return read_yaml(text)  # as suites are read: `{question: Why?, …}` is fine
         except yaml.YAMLError as error:
             mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
             reason = f"{problem} in line {mark.line + 1}" if mark and problem else " ".join(str(error).split())

@@ -10,6 +10,7 @@ import yaml
 
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.yaml_text import read_yaml
 
 
 def apply(editor: Editor, change: dict[str, Any]) -> None:
@@ -40,7 +41,7 @@ def _set_mapping(editor: Editor, path: tuple[Any, ...], change: dict[str, Any]) 
 
 def _parse_mapping(text: str) -> dict[str, Any]:
     try:
-        value = yaml.safe_load(text) if text.strip() else {}
+        value = read_yaml(text) if text.strip() else {}
     except yaml.YAMLError:
         value = text
     if not isinstance(value, dict):
