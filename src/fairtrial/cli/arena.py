@@ -102,9 +102,10 @@ def _document(lender: Path) -> dict[str, Any]:
     import yaml
 
     from fairtrial.core.errors import FairtrialError
+    from fairtrial.core.yaml_text import read_yaml
 
     try:
-        document = yaml.safe_load(lender.read_text("utf-8"))
+        document = read_yaml(lender.read_text("utf-8"))
     except OSError as error:
         raise FairtrialError(f"cannot read {lender}: {error.strerror}") from None
     except (UnicodeDecodeError, yaml.YAMLError):

@@ -12,6 +12,7 @@ from fairtrial import pipeline
 from fairtrial.config import RunOptions, Suite
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.providers import known_providers, split_name
+from fairtrial.core.yaml_text import read_yaml
 from fairtrial.web import files
 from fairtrial.web.site import Site
 
@@ -47,7 +48,7 @@ def lent_suite(site: Site, file: str) -> Suite:
 def lent_document(site: Site, file: str) -> tuple[dict[str, Any], Path]:
     """Return a suite of the folder as it is written, and the folder that its paths are relative to."""
     try:
-        document = yaml.load(files.read(site.folder, file), Loader=yaml.CSafeLoader)
+        document = read_yaml(files.read(site.folder, file))
     except yaml.YAMLError:
         document = None
     if not isinstance(document, dict):

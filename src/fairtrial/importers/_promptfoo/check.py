@@ -67,8 +67,10 @@ def parsed(text: str) -> Any:
     """Return what a text says as YAML or JSON; None if it is neither."""
     import yaml
 
+    from fairtrial.core.yaml_text import read_yaml
+
     try:
-        return yaml.safe_load(text)
+        return read_yaml(text)
     except yaml.YAMLError:
         return None
 

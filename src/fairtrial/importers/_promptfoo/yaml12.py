@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from fairtrial.core.yaml_text import read_yaml
+
 _MARK = "\ue002"  # for a question mark until the text has been parsed
 _ASKING = re.compile(r"(?<=\S)\?")
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)|0o[0-7]+|0x[0-9a-fA-F]+")
@@ -36,13 +38,13 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _whole)
 def parse(text: str) -> Any:
     """Return what a text says as YAML; raise yaml.YAMLError if it is none."""
     try:
-        return yaml.load(text, _Loader)  # noqa: S506  # it is a safe loader
+        return read_yaml(text, _Loader)
     except yaml.YAMLError:
         if "?" not in text:
             raise
         # PyYAML takes a question mark inside of braces for the beginning of a key.
         try:
-            return _restored(yaml.load(_ASKING.sub(_MARK, text), _Loader))  # noqa: S506
+            return _restored(read_yaml(_ASKING.sub(_MARK, text), _Loader))
         except yaml.YAMLError:
             pass
         raise
