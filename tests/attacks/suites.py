@@ -76,6 +76,10 @@ RUNNING: dict[str, dict[str, str]] = {
     "a program": _reading(targets=[{"target": "command:x", "options": {"command": ["sh", "-c", "echo > CANARY"]}}]),
     "a set-up": _reading(workspace={"setup": ["echo > CANARY"]}),
     "a server": _reading(mcp_servers={"evil": {"command": "sh", "args": ["-c", "echo > CANARY"]}}),
+    "a sandbox": _reading(
+        workspace={"sandbox": "bubblewrap", "setup": ["echo > CANARY"]},
+        targets=[{"target": "command:x", "options": {"command": ["sh", "-c", "echo > CANARY"]}}],
+    ),
     "a check": {**_reading(scorer={"type": "check", "command": "sh check.sh"}), "check.sh": "echo > CANARY"},
     "JavaScript that leaves its function": _reading(
         scorer={"type": "javascript", "code": "1 }); while (true) {} (function () { return 1"}

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import msgspec
 
+from fairtrial.core.trust import may_run_code
 from fairtrial.core.workspace import Enclosed, WorkspaceSpec
 from fairtrial.toolbox.supervised import SUPERVISOR
 from fairtrial.workspace.gateway import Address
@@ -99,7 +100,9 @@ def sandbox_problem(spec: WorkspaceSpec) -> str:
 def _bubblewrap_problem() -> str:
     if shutil.which("bwrap") is None:
         return "there is no program `bwrap`: install it (apt-get install bubblewrap), or use `sandbox: docker`"
-    trial = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"]
+    if not may_run_code():  # who only looks starts no program, not even this one
+        return ""
+    trial = ["bwrap", "--unshare-all", "--cap-drop", "ALL", "--ro-bind", "/", "/", "true"]
     done = subprocess.run(trial, capture_output=True, timeout=60, check=False)
     reason = " ".join(done.stderr.decode("utf-8", "replace").split())
     return f"bubblewrap cannot be used on this machine: {reason}" if done.returncode else ""
@@ -110,6 +113,7 @@ def bubblewrap(confined: Confined) -> Enclosed:
     confined = confined.with_relay()
     folder = str(confined.folder)
     command = ["bwrap", "--unshare-all", *(["--share-net"] if confined.network else ["--hostname", "sandbox"])]
+    command += ["--cap-drop", "ALL"]  # root, the usual user in containers, could mount what is bound read-only anew
     command += ["--die-with-parent", "--new-session", *_system_binds(), "--proc", "/proc", "--dev", "/dev"]
     command += ["--tmpfs", "/tmp", "--tmpfs", HOME]  # noqa: S108  # inside the sandbox
     command += [part for path in _readable(confined) for part in ("--ro-bind", path, path)]
