@@ -116,7 +116,7 @@ def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool
         click.echo(f"written: {counted(len(written) - _MOST_FILES, 'more file')} beside it", err=True)
     _list("not converted", imported.findings)
     _list("works differently", imported.differences)
-    return _check(output)
+    return _check(output, file if file.is_dir() else file.parent)
 
 
 def _importer(tool: str, output: Path, *, run_code: bool, answer: str) -> Any:
@@ -172,14 +172,19 @@ def _size(imported: Any) -> str:
     return "" if cases is None else f" ({counted(len(cases), 'case')})"
 
 
-def _check(output: Path) -> int:
-    """Say what is left to do before the suite can run; return 1 unless that is only to choose a model."""
+def _check(output: Path, original: Path) -> int:
+    """Say what is left to do before the suite can run; return 1 unless that is only to choose a model.
+
+    The suite may refer to files of the original's folder, which was named as well.
+    """
     from fairtrial import pipeline
     from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
     from fairtrial.core.providers import CHOOSE_A_MODEL
+    from fairtrial.core.trust import looking_into
 
     try:
-        suite = pipeline.load(output, placeholders=True)
+        with looking_into(original):
+            suite = pipeline.load(output, placeholders=True)
     except FairtrialError as error:
         problems = error.problems if isinstance(error, ProblemsError) else [Problem(str(error))]
         for problem in problems:
