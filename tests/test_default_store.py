@@ -40,6 +40,7 @@ CALLS = {
     "variance": ft.variance,
     "gate": lambda: ft.gate(min_score=1),
     "tools": ft.tools,
+    "styles": ft.styles,
     "cases": ft.cases,
     "label": lambda: ft.label(sample=2, to="labels.csv"),
     "pairwise": lambda: ft.pairwise(judge=judge),

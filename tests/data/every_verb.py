@@ -64,6 +64,10 @@ def main(folder: Path) -> None:
     assert plan.pairs[0].cases_needed[0][0] == 0.03
     used: ft.ToolReport = ft.tools(run)
     assert not used.gains
+    try:
+        ft.styles(run)
+    except ft.FairtrialError as error:  # its cases are no problems
+        assert "optimisation" in str(error)
     sources: ft.Variance = ft.variance(run)
     assert sources.arms[0].label == "answer"
     gate: ft.Gate = ft.gate(run, min_score=10, arms=["answer"])
@@ -116,6 +120,10 @@ async def twins(made: ft.Suite, run: ft.Run, folder: Path) -> None:
         and not (await ft.atools(again)).gains
         and await ft.agate(again, min_score=10, arms=["answer"])
     )
+    try:
+        await ft.astyles(again)
+    except ft.FairtrialError as error:
+        assert "optimisation" in str(error)
     assert (await ft.acases(again)).cases and await ft.acases(again, subset=2)
     assert (await ft.alabel(again)).answers == 0
     assert (await ft.areport(again, folder / "two.html")).exists()

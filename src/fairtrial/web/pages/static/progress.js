@@ -45,6 +45,10 @@ export function showProgress(state) {
   document.title = `${state.part ? `${state.part}, ` : ""}${state.done ?? ""}/${state.total ?? ""} · fairtrial`;
 }
 
+function promiseNothing() {
+  for (const id of ["left", "rate"]) if (byId(id)) byId(id).textContent = "–";
+}
+
 // Hear the events of an address as long as the page is looked at: a browser allows only six connections per server.
 // `receive` is given each state; where it returns true, nothing more is expected.
 export function follow(address, receive) {
@@ -63,7 +67,8 @@ export function follow(address, receive) {
     events.onopen = () => lost("");
     events.onerror = () => {
       lost("The server does not answer. The run may have stopped; what was answered is kept. Trying again …");
-      for (const id of ["left", "rate"]) if (byId(id)) byId(id).textContent = "–";
+      promiseNothing();
+      requestAnimationFrame(promiseNothing); // a state that came before may be shown only now
       if (events.readyState === EventSource.CLOSED) setTimeout(again, 2000); // the browser has given up
     };
   }
