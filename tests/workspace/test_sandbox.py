@@ -59,7 +59,7 @@ async def test_what_an_agent_tries_in_vain_is_reported(run_suite, place, tmp_pat
         "hidden": f"cat {place}/tests/right.txt",
         "store": f"ls {place}/test.db",
         "system": "touch /usr/bin/evil",
-        "root": "touch /evil; ls /; exit 7",
+        "root": "touch /evil",
         "fine": f"echo $HOME $SHOP_TOKEN; touch /tmp/a $HOME/b; sleep {mark} & echo right > done.txt",
     }
     run = await run_suite(
@@ -76,7 +76,7 @@ async def test_what_an_agent_tries_in_vain_is_reported(run_suite, place, tmp_pat
         "hidden": "right.txt: No such file or directory",
         "store": "test.db",
         "system": "Read-only file system",
-        "root": "exited with 7",
+        "root": "Read-only file system",
     }
     for name, reason in reasons.items():
         message = trials[name].failure_message

@@ -20,7 +20,7 @@ import msgspec
 from fairtrial.agent.notes import Notes
 from fairtrial.agent.record import Record
 from fairtrial.agent.session import Launch, Session
-from fairtrial.agent.surroundings import Env, clean_environment, given_variables, installation, server_configs
+from fairtrial.agent.surroundings import Env, clean_environment, given_variables, server_configs
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.experiment import TargetSpec
@@ -194,7 +194,7 @@ class AgentProgram(Target):
         workspace = session.request.workspace
         if workspace is None or workspace.spec.sandbox == "none":
             return await start(command, session.folder, environment)
-        read = [*files_of_servers(session.request.mcp), *installation(self._program)]
+        read = files_of_servers(session.request.mcp)
         enclosed = workspace.enclose(command, environment, read=read, write=[session.home.resolve()])
         return await start(enclosed.command, session.folder, enclosed.environment)
 

@@ -1,11 +1,9 @@
-"""What surrounds an agent's program: its environment, its installation, and its MCP servers."""
+"""What surrounds an agent's program: its environment and its MCP servers."""
 
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -56,12 +54,3 @@ def server_configs(
             config["env"] = {"HOME": os.environ["HOME"], **config["env"]}
         configs[server.name] = config
     return configs
-
-
-def installation(program: str) -> Sequence[Path]:
-    """Return what a program needs to run: the packages around it, and Node.js for those that are scripts."""
-    file = Path(program).resolve()
-    packages = [parent for parent in file.parents if parent.name == "node_modules"][-1:]
-    node = shutil.which("node") if file.suffix in (".js", ".mjs", ".cjs") else None
-    own = Path(node).resolve() if node else None
-    return [*packages, *([own.parent.parent if own.parent.name == "bin" else own] if own else [])]

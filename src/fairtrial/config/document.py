@@ -110,6 +110,18 @@ class WorkspaceEntry(Document, frozen=True, kw_only=True):
         Meta(description="Further files and folders that can be read in a sandbox, relative to the suite."),
     ] = None
     image: Annotated[str | None, Meta(description="The image of a docker sandbox.")] = None
+    processes: Annotated[
+        Annotated[int, Meta(ge=16)] | None,
+        Meta(description="In a sandbox: how many processes and threads there may be at once; default: 1024."),
+    ] = None
+    memory_mb: Annotated[
+        Annotated[float, Meta(ge=64)] | None,
+        Meta(description="In a sandbox: the memory of all programs together, in MB; default: 8192."),
+    ] = None
+    disk_mb: Annotated[
+        Annotated[float, Meta(ge=1)] | None,
+        Meta(description="In a sandbox: how much may be on disk, with what it starts with, in MB; default: 10240."),
+    ] = None
 
 
 Workspace = Annotated[WorkspaceEntry | None, Meta(description="A fresh folder for every trial of an agent.")]

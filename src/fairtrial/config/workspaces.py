@@ -21,7 +21,7 @@ from fairtrial.workspace.archive import ArchiveError, entries, pack, pack_git
 from fairtrial.workspace.gateway import address_of
 from fairtrial.workspace.sandbox import sandbox_problem
 
-_PLAIN = ("keep", "timeout", "max_mb", "sandbox", "image")
+_PLAIN = ("keep", "timeout", "max_mb", "sandbox", "image", "processes", "memory_mb", "disk_mb")
 _MB = 2**20
 
 

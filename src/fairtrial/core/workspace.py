@@ -29,6 +29,9 @@ class WorkspaceSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     network: Network = False  # in a sandbox
     read: tuple[str, ...] = ()  # further paths that programs in a sandbox may read
     image: str = ""  # of a container
+    processes: int = 1024  # in a sandbox, at the same time; threads count as well
+    memory_mb: float = 8192.0  # of all programs in a sandbox together
+    disk_mb: float = 10240.0  # that a sandbox may fill
 
     def identity(self) -> dict[str, Any]:
         """Return what identifies this workspace: everything that an agent can notice."""

@@ -14,6 +14,7 @@ from typing import Any
 from fairtrial.core.experiment import McpServer
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
+WATCH = "FAIRTRIAL_WATCH"  # the variable that tells it what a program may take
 
 
 def supervised(*command: str) -> list[str]:

@@ -12,6 +12,8 @@ Some environment variables are for us and are not passed on:
     FAIRTRIAL_HIDE    a capability of MCP clients to hide from a server (`roots`: the agent's folders, which the server
                       would use as its own)
     FAIRTRIAL_NOTES   a file for what an MCP client asks of the server's tools, and for what they return
+    FAIRTRIAL_WATCH   how many MB of memory and of disk the program and its children may take, and the folders that are
+                      measured, each in a line; if they take more, they are killed
 
 This file runs on its own, without the package and without site packages, so that starting it takes only 15 ms.
 """
@@ -32,12 +34,16 @@ _PARENT_ENDED = signal.SIGUSR1
 _MAX_RESULT = 20_000  # characters
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_MB = 2**20
+_GLANCE = 0.25  # seconds between two looks at the memory
+_SHARE = 20  # looking at the disk takes at most one part in so many of the time
 
 
 def main() -> None:
     """Run the program and exit with its status."""
     parent = os.getppid()
     hidden, notes = os.environ.pop("FAIRTRIAL_HIDE", ""), os.environ.pop("FAIRTRIAL_NOTES", "")
+    watch = os.environ.pop("FAIRTRIAL_WATCH", "")
     environment = _environment()
     try:
         os.setsid()  # create our own process group, unless we already lead one
@@ -60,6 +66,8 @@ def main() -> None:
     if os.getppid() != parent:  # the parent ended while we were starting
         sys.exit(1)
     child, said_all = _start(environment, hidden, notes)
+    if watch:
+        _thread.start_new_thread(_watch, (child, watch.split("\n")))
     _, status = os.waitpid(child, 0)
     _kill_all()
     said_all.acquire(timeout=10)  # what the program wrote last
@@ -86,6 +94,90 @@ def _start(environment: "dict[str, str]", hidden: str, notes: str) -> "tuple[int
         said_all.acquire()
         _thread.start_new_thread(_forward_output, (from_program[0], notebook, said_all))
     return child, said_all
+
+
+def _watch(child: int, watch: "list[str]") -> None:
+    """Kill everything as soon as it takes more memory or disk than it may: limits of the kernel are for one process."""
+    import time
+
+    memory, disk, *folders = watch
+    pause, next_look = _thread.allocate_lock(), time.monotonic()
+    pause.acquire()
+    while True:
+        if _takes_more(child, float(memory) * _MB):
+            _end(child, f"its programs took more than {memory} MB of memory (raise `memory_mb` of the workspace)")
+            return
+        now = time.monotonic()
+        if now >= next_look:
+            if sum(map(_size, folders)) / _MB > float(disk):
+                _end(child, f"its programs wrote more than {disk} MB of files (raise `disk_mb` of the workspace)")
+                return
+            next_look = now + max(1.0, _SHARE * (time.monotonic() - now))
+        pause.acquire(timeout=_GLANCE)
+
+
+def _end(child: int, reason: str) -> None:
+    os.write(2, f"\nthe sandbox was ended: {reason}\n".encode())
+    _kill(child)  # a sandbox goes with the process that made it
+
+
+def _takes_more(process: int, limit: float) -> bool:
+    """Return whether a process and all that it started take more memory than this.
+
+    What they have for themselves is quickly read, but counts twice what a process shares with those it forked.
+    """
+    if not limit:
+        return False
+    processes = _tree(process)
+    return sum(map(_resident, processes)) > limit and sum(map(_proportional, processes)) > limit
+
+
+def _tree(process: int) -> "list[int]":
+    """Return a process and all that it has started."""
+    found = [process]
+    for name in found:  # it grows while we go through it
+        try:
+            for thread in os.listdir(f"/proc/{name}/task"):
+                with open(f"/proc/{name}/task/{thread}/children", "rb") as file:
+                    found += map(int, file.read().split())
+        except (OSError, ValueError):  # it has ended
+            continue
+    return found
+
+
+def _resident(process: int) -> int:
+    """Return the bytes of memory that a process has, apart from those of files."""
+    try:
+        with open(f"/proc/{process}/statm", "rb") as file:
+            _, resident, shared, *_ = map(int, file.read().split())
+    except (OSError, ValueError):
+        return 0
+    return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _proportional(process: int) -> int:
+    """Return the same, with its part of what it shares; if we may not know, all of it."""
+    try:
+        with open(f"/proc/{process}/smaps_rollup", "rb") as file:
+            lines = [line.split() for line in file if line.startswith((b"Pss_Anon:", b"Pss_Shmem:"))]
+    except OSError:
+        return _resident(process)
+    return sum(int(line[1]) for line in lines) * 1024
+
+
+def _size(folder: str) -> int:
+    """Return the bytes that the files in a folder take on the disk."""
+    size, waiting = 0, [folder]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as listing:
+                for item in listing:
+                    size += item.stat(follow_symlinks=False).st_blocks * 512
+                    if item.is_dir(follow_symlinks=False):
+                        waiting.append(item.path)
+        except OSError:  # it is being removed
+            continue
+    return size
 
 
 def _forward_input(program: int, hidden: str, notebook: "_Notebook") -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -53,6 +54,8 @@ async def gateway(socket: Path, allowed: Collection[Address]) -> AsyncIterator[N
             writer.close()
 
     server = await asyncio.start_unix_server(serve, str(socket), limit=_MAX_HEAD)
+    # A sandbox may have a user of its own; nobody else can enter the folder.
+    os.chmod(socket, 0o666)  # noqa: PTH101, S103
     try:
         yield
     finally:

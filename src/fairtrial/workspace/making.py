@@ -24,6 +24,7 @@ from fairtrial.workspace.archive import ArchiveError, remove, unpack
 from fairtrial.workspace.changes import Start, TooLargeError, apply_changes
 from fairtrial.workspace.gateway import Address, address_of, gateway
 from fairtrial.workspace.sandbox import Confined, basic_environment, bubblewrap, container_name, docker
+from fairtrial.workspace.user import give_to_sandbox, take_back
 
 CHANGES = "workspace"  # the name under which changes are stored with a trial
 _MAX_SHOWN = 1000
@@ -67,6 +68,9 @@ class LiveWorkspace:
             network=whole,
             socket=None if whole else self._socket,
             addresses=self._addresses,
+            processes=self.spec.processes,
+            memory_mb=self.spec.memory_mb,
+            disk_mb=self.spec.disk_mb,
             name=container_name() if self.spec.sandbox == "docker" else "",
         )
         if self.spec.sandbox == "bubblewrap":
@@ -143,6 +147,8 @@ class LiveWorkspace:
         for body in skills:
             (self.folder / SKILLS).mkdir(exist_ok=True)
             unpack(body, self.folder / SKILLS)
+        if self.spec.sandbox != "none":  # now: later, giving files away would look like a change of them
+            give_to_sandbox(self.folder)
 
     async def _run_setup(self, script: str) -> None:
         try:
@@ -233,8 +239,10 @@ class Workspaces:
 
 
 def _move(folder: Path, place: Path) -> None:
+    """Move a folder to where it is kept, for its user's eyes only: agents leave what they were given."""
     make_private(place.parent)
     remove(place)
+    take_back(folder)
     shutil.move(folder, place, copy_function=_copy)
     place.chmod(0o700)
 

@@ -26,6 +26,9 @@ UNPROTECTED = (
 )
 _MAX_RESULT = 10 * 2**20  # bytes
 _PATIENCE = 10  # real seconds for each second of processor time: other programs need the processor too
+_PROCESSES = 256  # threads of solvers count as well
+_OVERHEAD_MB = 512  # of the processes around the program
+_DISK_MB = 1024
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -86,9 +89,16 @@ async def run_program(
         command = [sys.executable, "-I", str(runner), str(folder / "task.json")]
         environment = {**basic_environment(), **dict.fromkeys(_THREADS, "1"), "PYTHONDONTWRITEBYTECODE": "1"}
         if sandbox == "bubblewrap":
-            enclosed = bubblewrap(
-                Confined(folder=folder, command=command, environment=environment, read=(runner, *read))
+            confined = Confined(
+                folder=folder,
+                command=command,
+                environment=environment,
+                read=(runner, *read),
+                processes=_PROCESSES,
+                memory_mb=memory_mb + _OVERHEAD_MB,
+                disk_mb=_DISK_MB,
             )
+            enclosed = bubblewrap(confined)
             command, environment = enclosed.command, enclosed.environment
         else:
             environment |= {"HOME": str(folder), "TMPDIR": str(folder)}
