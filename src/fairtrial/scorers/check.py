@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -13,12 +13,20 @@ from fairtrial.core.experiment import Case
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.text import clipped
-from fairtrial.toolbox.process import Ended
-from fairtrial.workspace.archive import ArchiveError, pack, unpack
+from fairtrial.workspace.archive import ArchiveError
+from fairtrial.workspace.judging import (
+    CheckFolder,
+    Judged,
+    check_variables,
+    files_of_checks,
+    has_score,
+    judge_plainly,
+    refereed,
+)
 from fairtrial.workspace.making import LiveWorkspace
 
-_MAX_FILES = 200 * 2**20
 _MAX_NOTES = 500
+_MOST_FIXED = 200  # files that a sandbox protects one by one; of more, it is seen afterwards whether they were changed
 _CANNOT_RUN = (126, 127)  # what shells say of a program that they cannot start
 
 
@@ -27,8 +35,9 @@ class Check(Scorer, frozen=True, kw_only=True):
 
     A last line of JSON with `score` (0 to 100) and perhaps `notes` says it instead. `files` (folders, files or
     archives) are put there when the agent has finished, over its own: it can neither read nor change them. The command
-    runs in the workspace's sandbox, with the answer on stdin. A command that takes longer than `timeout` seconds or
-    cannot be started leaves the trial unscored.
+    runs in the workspace's sandbox, with the answer on stdin. Of a Python script or `pytest`, what the check itself
+    says counts, not what the agent's files print or how they end it. A command that takes longer than `timeout` seconds
+    or cannot be started leaves the trial unscored.
     """
 
     guide: ClassVar = Guide(
@@ -63,47 +72,53 @@ class Check(Scorer, frozen=True, kw_only=True):
             )
         async with context.workspace() as workspace:
             assert isinstance(workspace, LiveWorkspace)
+            files = CheckFolder(workspace.folder, workspace.changed)
             try:
-                await asyncio.to_thread(self._add_files, workspace.folder, context.folder)
+                await asyncio.to_thread(files.fill, [context.folder / name for name in self._names()])
             except (ArchiveError, OSError) as error:
                 return Unscored(kind="check", message=f"the files of the check cannot be used: {error}")
-            variables = {"FAIRTRIAL_CASE_ID": context.case.id, "FAIRTRIAL_EXPECTED": context.expected}
             try:
-                ended = await workspace.run_script(
-                    self.command, self.timeout, stdin=context.response, variables=variables
-                )
+                judged = await self._judged(workspace, files, context)
             except TimeoutError:
                 return Unscored(kind="timeout", message=f"the check took longer than {self.timeout:g} s")
-            return _result(ended, workspace.confinement())
+            return _result(judged, files.noticed(), workspace.confinement())
 
-    def _add_files(self, workspace: Path, folder: Path) -> None:
-        for name in self._names():
-            unpack(pack(folder / name, _MAX_FILES), workspace)
+    async def _judged(self, workspace: LiveWorkspace, files: CheckFolder, context: ScoreContext) -> Judged:
+        local = workspace.spec.sandbox != "docker"
+        referee = await asyncio.to_thread(refereed, self.command, files, workspace.folder, local=local)
+        variables = {"FAIRTRIAL_CASE_ID": context.case.id, "FAIRTRIAL_EXPECTED": context.expected}
+        fixed = files.fixed()
+        ended = await workspace.run_script(
+            self.command if referee is None else referee.command,
+            self.timeout,
+            stdin=context.response if referee is None else f"{referee.word}\n{context.response}",
+            variables={**check_variables(files, workspace.environment()), **variables},
+            read=files_of_checks(files),
+            fixed=fixed if len(fixed) <= _MOST_FIXED else (),
+        )
+        judged = judge_plainly(ended) if referee is None else referee.judge(ended)
+        tampered = await asyncio.to_thread(files.tampered)
+        return judged._replace(foul=f"{tampered} was changed while the check ran") if tampered else judged
 
 
-def _result(ended: Ended, confinement: str) -> Score | Unscored:
-    written = "\n".join(filter(None, (ended.output, ended.errors)))
-    if ended.code in _CANNOT_RUN and not ended.output:
+def _result(judged: Judged, noticed: Sequence[str], confinement: str) -> Score | Unscored:
+    written = "\n".join(filter(None, (judged.output, judged.errors)))
+    if judged.code in _CANNOT_RUN and not judged.output:
         limits = f" ({confinement})" if confinement else ""
-        return Unscored(kind="check", message=f"the check cannot be run: {ended.errors or ended.code}{limits}")
-    report = _report(ended.output)
-    if report is None:
-        value, notes = float(ended.code == 0), f"exit code {ended.code}"
+        return Unscored(kind="check", message=f"the check cannot be run: {judged.errors or judged.code}{limits}")
+    report = judged.report
+    if judged.foul:
+        value, notes = 0.0, judged.foul
+    elif report is None or not has_score(report):
+        value, notes = float(judged.code == 0), f"exit code {judged.code}"
         if last := written.rpartition("\n")[2].strip():
             notes = f"{notes}: {clipped(last, _MAX_NOTES)}"
     else:
         value, notes = float(report["score"]) / 100, str(report.get("notes") or "")[:_MAX_NOTES]
         if not 0 <= value <= 1:
             return Unscored(kind="range", message=f"the check says {report['score']!r}, not a number from 0 to 100")
-    details = {"check": {"exit_code": ended.code, "output": written}}
-    return Score(value=value, raw=100 * value, max=100.0, notes=notes, details=details)
-
-
-def _report(output: str) -> dict[str, Any] | None:
-    """Return the JSON object in the last line, if it has a score."""
-    try:
-        report = msgspec.json.decode(output.rstrip().rpartition("\n")[2])
-    except msgspec.DecodeError:
-        return None
-    has_score = isinstance(report, dict) and isinstance(report.get("score"), int | float)
-    return report if has_score and not isinstance(report["score"], bool) else None
+    details: dict[str, Any] = {"exit_code": judged.code, "output": written}
+    if noticed:
+        details["noticed"] = list(noticed)
+        notes = "; ".join(filter(None, (notes, f"noticed: {', '.join(noticed)}")))
+    return Score(value=value, raw=100 * value, max=100.0, notes=notes, details={"check": details})

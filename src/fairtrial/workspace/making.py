@@ -21,7 +21,7 @@ from fairtrial.core.workspace import ARCHIVE, Enclosed, Network, WorkspaceSpec
 from fairtrial.toolbox.process import Ended, run
 from fairtrial.toolbox.supervised import private_temp_folder
 from fairtrial.workspace.archive import ArchiveError, remove, unpack
-from fairtrial.workspace.changes import Start, TooLargeError, apply_changes
+from fairtrial.workspace.changes import Changes, Start, TooLargeError, apply_changes, read_changes
 from fairtrial.workspace.gateway import Address, address_of, gateway
 from fairtrial.workspace.sandbox import Confined, basic_environment, bubblewrap, container_name, docker
 from fairtrial.workspace.user import give_to_sandbox, take_back
@@ -41,6 +41,7 @@ class LiveWorkspace:
     def __init__(self, spec: WorkspaceSpec, base: Path) -> None:
         self.spec, self.folder = spec, base / "work"
         self._base = base
+        self.changed = Changes()  # what an agent did here before
         self._start: Start | None = None
         self._socket: Path | None = None
         self._addresses: tuple[Address, ...] = ()
@@ -53,6 +54,7 @@ class LiveWorkspace:
         *,
         read: Sequence[Path] = (),
         write: Sequence[Path] = (),
+        fixed: Sequence[Path] = (),
         network: Network | None = None,
     ) -> Enclosed:
         """Return how to start a program here, in the sandbox if there is one."""
@@ -65,6 +67,7 @@ class LiveWorkspace:
             environment=environment,
             read=(*read, *map(Path, self.spec.read)),
             write=tuple(write),
+            fixed=tuple(fixed),
             network=whole,
             socket=None if whole else self._socket,
             addresses=self._addresses,
@@ -98,12 +101,14 @@ class LiveWorkspace:
         *,
         stdin: str = "",
         variables: Mapping[str, str] | None = None,
+        read: Sequence[Path] = (),
+        fixed: Sequence[Path] = (),
         network: Network | None = None,
     ) -> Ended:
         """Run a shell script or a program here; raise TimeoutError after so many seconds."""
         command = ["sh", "-c", script] if isinstance(script, str) else list(script)
         environment = {**self.environment(), **(variables or {})}
-        enclosed = self.enclose(command, environment, network=network)
+        enclosed = self.enclose(command, environment, read=read, fixed=fixed, network=network)
         return await run(enclosed.command, self.folder, enclosed.environment, seconds, stdin.encode())
 
     def environment(self) -> dict[str, str]:
@@ -137,6 +142,7 @@ class LiveWorkspace:
             self._start = await asyncio.to_thread(Start, self.folder, self._base / "start")
             if changes is not None:
                 await asyncio.to_thread(apply_changes, changes, self.folder)
+                self.changed = read_changes(changes)
         except (ArchiveError, OSError) as error:
             raise WorkspaceError(f"the workspace cannot be made: {error}") from None
 

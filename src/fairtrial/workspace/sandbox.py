@@ -85,6 +85,7 @@ class Confined(msgspec.Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str]
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
+    fixed: tuple[Path, ...] = ()  # files in these folders that may only be read
     network: bool = False  # all of it
     socket: Path | None = None  # of the gateway
     addresses: tuple[Address, ...] = ()  # that the gateway leads to
@@ -173,6 +174,7 @@ def bubblewrap(confined: Confined) -> Enclosed:
     command += [part for path in readable for part in ("--ro-bind", path, path)]
     command += [part for link, target in _links(needed, readable) for part in ("--symlink", target, link)]
     command += [part for path in writable for part in ("--bind", path, path)]
+    command += [part for path in confined.fixed for part in ("--ro-bind", str(path), str(path))]
     command += ["--chdir", str(confined.folder), "--remount-ro", "/"]
     if calls := syscall_filter():
         command = ["sh", "-c", _WITH_FILTER, _written(base / "filter", calls), *command, "--seccomp", str(_FILTER)]
@@ -282,6 +284,7 @@ def docker(confined: Confined, image: str) -> Enclosed:
     paths = dict.fromkeys(str(path) for path in confined.read if path.exists())
     command += [part for path in paths for part in ("--volume", f"{path}:{path}:ro")]
     command += [part for path in (confined.folder, *confined.write) for part in ("--volume", f"{path}:{path}")]
+    command += [part for path in confined.fixed for part in ("--volume", f"{path}:{path}:ro")]
     environment = {name: value for name, value in confined.environment.items() if name != "PATH"}
     # Only names: the values come from docker's own environment, for command lines can be read by everybody.
     command += [part for name in environment for part in ("--env", name)]
