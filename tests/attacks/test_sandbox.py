@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairtrial.core.workspace import WorkspaceSpec
-from fairtrial.workspace.sandbox import sandbox_problem
+from fairtrial.workspace.sandbox import Confined, docker, sandbox_problem
 from tests.attacks import boxes
 from tests.attacks.escapes import ENDED, ESCAPES, program
 from tests.processes import ended, new_mark
@@ -163,3 +163,43 @@ def test_programs_are_found_as_they_are_installed(kind, install):
         assert ran.output.strip() == said, ran
         ran = boxes.run(kind, top, ["sh", "-c", f"{path}; cat {top}/home/share/auth.json"])
         assert "violet" not in ran.output
+
+
+def test_what_docker_is_told(tmp_path, monkeypatch):
+    """The same promises on another command line: nobody's user, no capabilities, and limits."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/hidden").write_text("x")
+    confined = Confined(
+        folder=tmp_path / "work",
+        command=["sh", "-c", "true"],
+        environment={"TOKEN": "violet"},
+        fixed=(tmp_path / "work/hidden",),
+        name="box",
+        **LIMITS,
+    )
+    command, environment = docker(confined, "an-image")
+    told = " ".join(command)
+    for words in (
+        "--cap-drop ALL",
+        "--security-opt no-new-privileges",
+        "--pids-limit 64",
+        "--memory 256m --memory-swap 256m",
+        "--read-only",
+        "--network none",
+        "--tmpfs /tmp:exec,mode=1777,size=64m",
+        f"fsize={100 * 2**20}",
+        f"{tmp_path}/work/hidden:{tmp_path}/work/hidden:ro",
+    ):
+        assert words in told
+    user = int(told.partition("--user ")[2].partition(":")[0])
+    assert user == (tmp_path / "work").stat().st_uid != 0
+    assert "violet" not in told and environment["FAIRTRIAL_WATCH"].split("\n") == ["0", "100", str(tmp_path / "work")]
+    assert "docker.sock" not in told
+
+
+def test_without_a_sandbox_it_says_so(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
+    assert "install it" in sandbox_problem(WorkspaceSpec(sandbox="bubblewrap"))
+    assert "install Docker" in sandbox_problem(WorkspaceSpec(sandbox="docker", image="x"))
+    monkeypatch.setattr("sys.platform", "darwin")
+    assert sandbox_problem(WorkspaceSpec(sandbox="bubblewrap")) == "bubblewrap is for Linux: use `sandbox: docker`"
