@@ -149,10 +149,14 @@ async def _kill_minus_nine_leaves_a_journal_and_no_process(path, agent, mark, te
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
-async def test_in_a_sandbox_with_nothing_but_its_model(run_suite, model, tmp_path):
-    """Codex, the quickest: it reaches its model and its server, which starts beside the suite and runs in the sandbox."""
+@pytest.mark.parametrize(
+    "name", ["codex", *(pytest.param(name, marks=pytest.mark.attacks) for name in AGENTS if name != "codex")]
+)
+async def test_in_a_sandbox_with_nothing_but_its_model(run_suite, model, tmp_path, name):
+    """It reaches its model and its server, which starts beside the suite and runs in the sandbox; Codex is the quickest."""
     await model()
-    agent = {"id": "codex", "target": AGENTS["codex"], "options": {"program": needed("codex")}}
+    options = {} if name == "claude-code" else {"program": needed(name)}
+    agent = {"id": name, "target": AGENTS[name], "options": options}
     (tmp_path / "server.py").write_text(Path(FACTS).read_text())
     server = {"command": sys.executable, "args": ["server.py"], "env": {"BEHAVE": ""}}
     run = await run_suite(**suite(agent, server), workspace={"sandbox": "bubblewrap", "network": "model"})
