@@ -71,7 +71,7 @@ for name in glob.glob("/proc/[0-9]*/environ"):
 """,
     "reads its own environment": '"violet" in str(dict(os.environ)) and escaped()',
     "reads passwords": 'open("/etc/shadow").read() and escaped()',
-    "reads who works here": '"ftattacks" in open("/etc/passwd").read() and escaped()',
+    "reads who works here": '"daemon" in open("/etc/passwd").read() and escaped()',
     "reads private keys of the machine": 'os.listdir("/etc/ssl/private"); escaped()',
     "reads memory of the kernel": """
 for name in ("/dev/mem", "/dev/kmem", "/dev/kmsg", "/dev/port", "/proc/kcore", "/proc/kmsg"):
