@@ -44,7 +44,7 @@ from fairtrial.core.variables import Variables
 from fairtrial.engine.feed import CaseFeed
 from fairtrial.engine.job import HERE, Halt, Job, Where
 from fairtrial.engine.progress import Progress
-from fairtrial.engine.provenance import run_context
+from fairtrial.engine.provenance import run_context, with_what_was_learned
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.session import Engine
 from fairtrial.engine.targets import targets_of
@@ -262,9 +262,18 @@ async def work_on(
     finally:
         analysis_import.cancel()
         Waiting(_STATUS_PATIENCE).call(_set_status, store, job, engine.halt)
+        _record_what_was_learned(store, job, targets)
     if engine.halt is not None:
         _raise_if_unfinished(job, engine.halt)
     return Run(store, store.find_run(job.run_id))
+
+
+def _record_what_was_learned(store: Store, job: Job, targets: dict[str, Target]) -> None:
+    """Correct the record of what was sent if a server refused a part of it."""
+    known = msgspec.json.decode(store.find_run(job.run_id).context)
+    context = with_what_was_learned(known, job.arms, targets)
+    if context is not known:
+        store.set_run(job.run_id, context=canonical_json(job.variables.hide_all(context)))
 
 
 async def _import_analysis(feed: CaseFeed) -> None:

@@ -113,7 +113,9 @@ REFUSED: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "files over each other": ("a.zip", _overlapping, "more than 1 MB"),
     "many files": ("a.tar.gz", lambda: gzip.compress(_header("a", tarfile.REGTYPE, 0) * 130_000, 1), "100,000 files"),
     "a size that is not there": ("a.tar", lambda: _header("a", tarfile.REGTYPE, 2**40), "more than 1 MB"),
-    "a size below zero": ("a.tar", lambda: _header("a", tarfile.REGTYPE, -5), ""),
+    "a size below zero": ("a.tar", lambda: _header("a", tarfile.REGTYPE, -5), "cannot be unpacked"),
+    "a size that makes room": (
+        "a.tar", lambda: _header("a", tarfile.REGTYPE, -(2**40)) + _header("b", tarfile.REGTYPE, 2**21), ""),
     "nothing": ("a.tar", lambda: b"", "cannot be unpacked"),
     "no archive": ("a.zip", lambda: b"PK\x03\x04 not a zip", "cannot be unpacked"),
     "a cut archive": ("a.tar.gz", lambda: gzip.compress(_tar(("a", bytes(range(256)) * 99)))[:-20], "cannot be unpacked"),

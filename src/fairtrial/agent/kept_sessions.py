@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from fairtrial.providers.weights import cache_folder
+from fairtrial.core.places import cache_folder
 
 _KEPT_SECONDS = 14 * 24 * 3600  # that a session is kept after its last turn
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fairtrial.config.suite import Suite
 from fairtrial.core.judge import can_see, family_of
 from fairtrial.core.questions import repeated_words
-from fairtrial.providers.params import unsupported_params
+from fairtrial.providers.params import remarks, unsupported_params
 
 _STOPPING = (
     "a run that may stop early has wider intervals, and finds less, even if nothing is stopped: leave out --stop-when "
@@ -37,14 +37,18 @@ def warnings(suite: Suite) -> list[str]:
 
 def _dropped_params(suite: Suite) -> Iterator[str]:
     """Warn about parameters that are set but that a model does not accept."""
-    sent = [
+    set_by_user = [
         (arm.target.id, arm.target, {name: arm.params[name] for name in arm.params if name not in arm.defaulted})
         for arm in suite.arms
     ]
-    sent += [(f"judge {judge.name}", judge.target, judge.params) for judge in suite.settings.judges]
-    for name, target, params in sent:
-        if dropped := unsupported_params(target, params):
-            yield f"{name} does not accept {' and '.join(dropped)}: not sent, and not part of the record"
+    with_tools = [bool(arm.condition.mcp) for arm in suite.arms]
+    set_by_user += [(f"judge {judge.name}", judge.target, judge.params) for judge in suite.settings.judges]
+    with_tools += [False] * len(suite.settings.judges)
+    yield from dict.fromkeys(
+        f"{name} {remark}"
+        for (name, target, params), tools in zip(set_by_user, with_tools, strict=True)
+        for remark in remarks(target, params, tools=tools)
+    )
 
 
 def _unconfined_code(suite: Suite) -> Iterator[str]:

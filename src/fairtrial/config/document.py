@@ -31,7 +31,10 @@ class ParamsEntry(Document, frozen=True, kw_only=True):
     seed: int | msgspec.UnsetType | None = msgspec.UNSET
     stop: list[str] | msgspec.UnsetType | None = msgspec.UNSET
     reasoning: Annotated[
-        Literal["none", "low", "medium", "high"] | Annotated[int, Meta(ge=0)] | msgspec.UnsetType | None,
+        Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+        | Annotated[int, Meta(ge=0)]
+        | msgspec.UnsetType
+        | None,
         Meta(description="How much a model reasons: a level, or a number of tokens; what comes nearest is sent."),
     ] = msgspec.UNSET
     extra: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET

@@ -19,10 +19,10 @@ from typing import NamedTuple
 import msgspec
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.places import cache_folder
 from fairtrial.core.secrets import is_private
 from fairtrial.core.trust import may_run_code
 from fairtrial.core.variables import Variables
-from fairtrial.providers.weights import cache_folder
 
 _NAME = ".env"
 _NEVER = re.compile(

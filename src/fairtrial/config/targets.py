@@ -26,6 +26,7 @@ from fairtrial.core.providers import (
     split_name,
 )
 from fairtrial.core.variables import Variables, escape
+from fairtrial.providers.endpoints import api_for
 from fairtrial.providers.models import with_provider
 
 
@@ -54,7 +55,7 @@ class TargetResolver:
             provider = self._needing_usual(provider_name, provider, entry, model)
         spec = TargetSpec(
             id=getattr(entry, "id", None) or entry.target,
-            kind=provider.kind,
+            kind=api_for(provider.kind, provider_name, str(entry.options.get("model") or model)),
             provider=provider_name,
             model=model,
             base_url=self._live(path, entry.target, provider_name, provider.base_url),
@@ -106,11 +107,12 @@ class TargetResolver:
             self._source.problem((*path, "target"), f"{article} {agent} needs a model behind an API, not `{model}`")
             return None
         options = {name: value for name, value in entry.options.items() if name != "model"}
+        api = api_for(model_spec.kind, model_spec.provider, model_spec.model, tools=agent == "tool-agent")
         spec = msgspec.structs.replace(
             model_spec,
             id=getattr(entry, "id", None) or entry.target,
             kind=known_providers()[agent].kind,
-            api=model_spec.kind,
+            api=api,
             options=options,
         )
         return self._checked(path, spec)

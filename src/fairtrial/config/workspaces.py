@@ -14,9 +14,9 @@ from fairtrial.config.document import SuiteDocument, WorkspaceEntry
 from fairtrial.config.source import Source
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.options import Path as KeyPath
+from fairtrial.core.places import cache_folder
 from fairtrial.core.trust import leave_out, may_run_code, within
 from fairtrial.core.workspace import ARCHIVE, WorkspaceSpec
-from fairtrial.providers.weights import cache_folder
 from fairtrial.workspace.archive import ArchiveError, entries, pack, pack_git
 from fairtrial.workspace.gateway import address_of
 from fairtrial.workspace.sandbox import sandbox_problem

@@ -269,9 +269,10 @@ class BatchQueue:
             entry = part.entries.get(int(position)) if name.startswith(prefix) and position.isdigit() else None
             if entry is None or entry.reply.done():
                 continue  # its result is stored, or its trial has not been read yet
-            has_schema = entry.request.schema is not None
-            read = self._api.target.without_schema(result) if has_schema else result
-            entry.reply.set_result(Delivered(read, part.place(int(position))))
+            if isinstance(result, Failure):
+                target, request = self._api.target, entry.request
+                result = target.learned(result, request, target.sent(request))
+            entry.reply.set_result(Delivered(result, part.place(int(position))))
 
     # -- what else may become of a batch -------------------------------------------------------------
 

@@ -49,6 +49,20 @@ async def run_context(
     return {**context, "mcp_servers": msgspec.to_builtins(inventory)} if inventory else context
 
 
+def with_what_was_learned(
+    context: dict[str, Any], arms: Sequence[Arm], targets: Mapping[str, Target]
+) -> dict[str, Any]:
+    """Return the record with the parameters of the last requests, where servers have refused some of the first."""
+    refusing = {arm.position: arm for arm in arms if getattr(targets.get(arm.target.id), "refused", None)}
+    if not refusing:
+        return context
+    recorded = [
+        {**row, **_arm(refusing[position], targets[refusing[position].target.id])} if position in refusing else row
+        for position, row in enumerate(context["arms"])
+    ]
+    return {**context, "arms": recorded}
+
+
 def own_version() -> str:
     """Return the version of this package."""
     return _version_of("fairtrial")
@@ -61,13 +75,15 @@ def _version_of(package: str) -> str:
 
 def _arm(arm: Arm, target: Target) -> dict[str, Any]:
     """Return what an arm's target is given: parameters, and the names of variables, never their values."""
-    names = target.variables()
-    return {"arm": arm.name, "sent": _sent(arm, target), **({"variables": names} if names else {})}
+    names, refused = target.variables(), sorted(getattr(target, "refused", ()))
+    record = {"arm": arm.name, "sent": _sent(arm, target)}
+    return {**record, **({"variables": names} if names else {}), **({"refused": refused} if refused else {})}
 
 
 def _sent(arm: Arm, target: Target) -> dict[str, Any]:
     """Return the parameters of an arm's requests; individual cases may override them."""
-    return target.sent(Request(trial_id="", case_id="", input="", params=arm.params, defaulted=arm.defaulted))
+    request = Request(trial_id="", case_id="", input="", params=arm.params, defaulted=arm.defaulted)
+    return target.sent(msgspec.structs.replace(request, mcp=arm.condition.mcp))
 
 
 def _browser_versions() -> dict[str, str]:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from fairtrial.core.answer import FILTERED, Answer, Failure, Request, Usage
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.target import Target
-from fairtrial.providers.params import model_behind
+from fairtrial.providers.params import sheet_behind
 from fairtrial.providers.prices import FREE, Price
 
 _MOST_TOKENS = 10**12  # more than any call can use
@@ -43,12 +43,12 @@ def most_tokens(spec: TargetSpec, request: Request, sent: Mapping[str, Any]) -> 
         prompt += len(msgspec.json.encode(request.schema)) + _TOKENS_OF_SCHEMA
     if extra := sent.get("extra"):
         prompt += len(msgspec.json.encode(extra)) + (_TOKENS_OF_SCHEMA if "tools" in extra else 0)
-    return Most(prompt + model_behind(spec).preamble, longest_reply(sent))
+    return Most(prompt + sheet_behind(spec).preamble, longest_reply(sent))
 
 
 def most_in_body(spec: TargetSpec, request: Request, body: bytes, sent: Mapping[str, Any]) -> Most:
     """Return the most tokens of a call in the middle of a conversation with tools, whose whole body is known."""
-    around = _TOKENS_AROUND + _TOKENS_OF_SCHEMA + _TOKENS_OF_IMAGE * len(request.files) + model_behind(spec).preamble
+    around = _TOKENS_AROUND + _TOKENS_OF_SCHEMA + _TOKENS_OF_IMAGE * len(request.files) + sheet_behind(spec).preamble
     return Most(len(body) + around, longest_reply(sent))
 
 

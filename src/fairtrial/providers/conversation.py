@@ -85,20 +85,24 @@ class Conversation:
         tools: Sequence[Tool] = (),
         *,
         accepted: Mapping[str, Any] | None = None,
+        limit_name: str = "",
     ) -> None:
-        """`accepted` are those of the request's parameters that the target accepts, where they are known."""
-        self.spec, self.request, self.tools = spec, request, tools
+        """`accepted` are those of the request's parameters that the target accepts, where they are known.
+
+        `limit_name` is the name of `max_tokens` that the server has asked for.
+        """
+        self.spec, self.request, self.tools, self.limit_name = spec, request, tools, limit_name
         self._accepted = accepted
         self.messages: list[Any] = [
             *(self.message(message.role, message.content) for message in request.history),
             self.message("user", request.input, request.files),
         ]
 
-    def params(self, *, tools: bool = False) -> dict[str, Any]:
+    def params(self) -> dict[str, Any]:
         """Return the parameters to send, by their names in suites."""
         if self._accepted is not None:
             return dict(self._accepted)
-        return supported_params(self.spec, self.request.params, tools=tools)
+        return supported_params(self.spec, self.request.params, tools=bool(self.tools))
 
     def message(self, role: str, text: str, files: Sequence[File] = ()) -> dict[str, Any]:
         """Return a message in this API's format; files come before the text."""

@@ -11,7 +11,8 @@ import msgspec
 
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.providers import Provider, api_providers
-from fairtrial.providers.params import model_of, unsupported_params
+from fairtrial.providers.params import unsupported_params
+from fairtrial.providers.sheet import sheet_of
 
 _VENDORS = ("openai", "anthropic", "google", "mistral", "xai", "deepseek")  # who make models come before who serve them
 _NOT_LISTED = ("openai-responses", "huggingface", "ollama")  # models of others, or of your own machine
@@ -77,11 +78,8 @@ def listed_providers() -> dict[str, Provider]:
 def takes(name: str) -> str:
     """Return what is special about the parameters of a model, in words."""
     provider, _, model = name.partition(":")
-    known, words = model_of(model), []
-    if known.reasoning and known.reasoning.tokens:
-        words.append(f"reasoning {known.reasoning.tokens[0]:,}–{known.reasoning.tokens[1]:,} tokens")
-    elif known.reasoning:
-        words.append(f"reasoning {', '.join(known.reasoning.levels)}")
+    known = sheet_of(provider, model)
+    words = [f"reasoning {known.reasoning.in_words()}"] if known.reasoning else []
     row = api_providers().get(provider)
     if row is not None:
         spec = TargetSpec(id=name, kind=row.kind, provider=provider, model=model)

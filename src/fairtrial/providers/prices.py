@@ -1,4 +1,4 @@
-"""Token prices: the suite's own first, otherwise those from `genai-prices`."""
+"""Token prices: the suite's own first, then those of the model sheet, otherwise those from `genai-prices`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.providers import known_providers
 from fairtrial.core.settings import PriceSpec
 from fairtrial.core.target import Target
+from fairtrial.providers.sheet import sheet_of
 
 _MILLION = 1_000_000
 _UNLISTED = frozenset(
@@ -89,24 +90,29 @@ def find_price(spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None:
     stated = stated_price(spec, own)
     if stated is not None or spec.provider == "ollama":  # Ollama runs on the user's own machine
         return stated or FREE
+    if (known := sheet_of(spec.provider, spec.model).prices) is not None:
+        return _price_of(known)
     return _listed_price(spec)
 
 
 def stated_price(spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None:
     """Return the price that the suite states for a target, or None."""
     for name in (spec.id, f"{spec.provider}:{spec.model}", f"{spec.provider}/{spec.model}", spec.model):
-        if name in own and not own[name].input and not own[name].output:
-            return FREE  # it costs nothing, whether or not it reports token counts
         if name in own:
-            price = own[name]
-            rate = Rate(
-                prompt=price.input / _MILLION,
-                completion=price.output / _MILLION,
-                cache_read=(price.input if price.cache_read is None else price.cache_read) / _MILLION,
-                cache_write=(price.input if price.cache_write is None else price.cache_write) / _MILLION,
-            )
-            return Price((rate,))
+            return _price_of(own[name])
     return None
+
+
+def _price_of(price: PriceSpec) -> Price:
+    if not price.input and not price.output:
+        return FREE  # it costs nothing, whether or not it reports token counts
+    rate = Rate(
+        prompt=price.input / _MILLION,
+        completion=price.output / _MILLION,
+        cache_read=(price.input if price.cache_read is None else price.cache_read) / _MILLION,
+        cache_write=(price.input if price.cache_write is None else price.cache_write) / _MILLION,
+    )
+    return Price((rate,))
 
 
 def _listed_price(spec: TargetSpec) -> Price | None:

@@ -1,4 +1,4 @@
-"""How much a model reasons: one parameter, `reasoning: none | low | medium | high | N` tokens, for every provider.
+"""How much a model reasons: one parameter, `reasoning: none | low | medium | high | … | N` tokens, for every provider.
 
 A model takes a level or a number of tokens. What a suite says is translated to the nearest that the model takes, and
 that is recorded. Reasoning counts as completion, so `max_tokens` is raised by the room that it needs.
@@ -15,12 +15,13 @@ _ROOM = {"none": 0, "minimal": 2048, "low": 4096, "medium": 16_384, "high": 32_7
 Reasoning = str | int  # a level, or a number of tokens
 
 
-class Thinking(msgspec.Struct, frozen=True, kw_only=True):
+class Thinking(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a model can be told how much to reason: by levels or by tokens."""
 
     levels: tuple[str, ...] = ()  # from least to most
     tokens: tuple[int, int] | None = None  # the fewest and the most
-    off: bool = True  # with tokens: whether it can be switched off
+    default: str = "none"  # the level if nothing is said
+    off: str = "disabled"  # how Claude is told not to think; with tokens, empty: it cannot be switched off
 
     def nearest(self, wanted: Reasoning) -> Reasoning:
         """Return the nearest setting that the model takes."""
@@ -30,6 +31,12 @@ class Thinking(msgspec.Struct, frozen=True, kw_only=True):
         fewest, most = self.tokens
         count = tokens_of(wanted)
         return 0 if count <= 0 and self.off else min(max(count, fewest), most)
+
+    def in_words(self) -> str:
+        """Return what the model takes."""
+        if self.tokens is not None:
+            return f"{self.tokens[0]:,}–{self.tokens[1]:,} tokens"
+        return ", ".join(self.levels)
 
 
 def level_of(wanted: Reasoning) -> str:

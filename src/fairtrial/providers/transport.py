@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -19,11 +19,12 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.providers import Provider
 from fairtrial.core.target import Target
 from fairtrial.core.time_limit import time_limit
-from fairtrial.providers.conversation import Conversation
+from fairtrial.providers.conversation import Conversation, Tool
 from fairtrial.providers.embeddings import EmbeddingCall, read_embedding
 from fairtrial.providers.errors import Filtered, cut_off, error_of, failure_of
 from fairtrial.providers.params import Api, provider_of, supported_params
 from fairtrial.providers.quota import read_quota
+from fairtrial.providers.refusals import refused_parameter, renamed_limit
 from fairtrial.providers.streamed import Collected, Streamed
 from fairtrial.providers.streams import EventParser, EventStream, pieces, read_body
 
@@ -56,6 +57,8 @@ class HttpTarget(Target):
     event_parser: ClassVar[type[EventParser]] = EventStream
     batch_api: ClassVar[type[BatchApi] | None] = None
     _takes_schemas = True  # until the server refuses one
+    refused: frozenset[str] = frozenset()  # parameters that the server has refused
+    limit_name = ""  # the name of `max_tokens` that the server wants
     _sent: tuple[Mapping[str, Any], dict[str, Any]] | None = None  # the last parameters, and those of them that count
 
     @classmethod
@@ -73,7 +76,7 @@ class HttpTarget(Target):
 
     def sent(self, request: Request) -> dict[str, Any]:
         if self._sent is None or self._sent[0] is not request.params:  # mostly they are those of the last request
-            self._sent = request.params, supported_params(self.spec, request.params)
+            self._sent = request.params, supported_params(self.spec, request.params, refused=self.refused)
         return self._sent[1]
 
     @classmethod
@@ -125,7 +128,7 @@ class HttpTarget(Target):
             return self.read_whole(await read_body(response), started)
 
         result = as_answer(await self.post(body, receive, stream=request.stream), started)
-        return self.without_schema(result) if request.schema is not None else result
+        return self.learned(result, request, self.sent(request)) if isinstance(result, Failure) else result
 
     async def post(
         self,
@@ -155,12 +158,20 @@ class HttpTarget(Target):
             self._addresses[stream] = self.url(stream=stream)
         return self._addresses[stream]
 
-    def without_schema(self, result: Answer | Failure) -> Answer | Failure:
-        """Do without schemas from now on if the server refuses them, and have this request sent again."""
-        if isinstance(result, Answer) or result.kind != "refused" or not _ABOUT_SCHEMAS.search(result.message):
-            return result
-        self._takes_schemas = False
-        return msgspec.structs.replace(result, retryable=True, retry_after=0.0)
+    def learned(self, failure: Failure, request: Request, sent: Mapping[str, Any]) -> Failure:
+        """Do without what the server refuses from now on, and have this request sent again."""
+        if failure.kind != "refused":
+            return failure
+        if request.schema is not None and _ABOUT_SCHEMAS.search(failure.message):
+            self._takes_schemas = False
+        elif "max_tokens" in sent and (name := renamed_limit(failure.message)) and name != self.limit_name:
+            self.limit_name = name
+        elif name := refused_parameter(failure.message, sent):
+            self.refused |= {name}
+            self._sent = None
+        else:
+            return failure
+        return msgspec.structs.replace(failure, retryable=True, retry_after=0.0)
 
     def origin(self) -> str:
         """Return the address of the server."""
@@ -181,7 +192,11 @@ class HttpTarget(Target):
 
     def body(self, request: Request) -> dict[str, Any]:
         """Return the request body."""
-        return self.conversation(self.spec, request, accepted=self.sent(request)).body()
+        return self.talk(request, self.sent(request)).body()
+
+    def talk(self, request: Request, sent: Mapping[str, Any], tools: Sequence[Tool] = ()) -> Conversation:
+        """Return the conversation that a request begins, with the parameters that count."""
+        return self.conversation(self.spec, request, tools, accepted=sent, limit_name=self.limit_name)
 
     def read_whole(self, body: bytes, started: float) -> Answer | Failure:
         """Read a complete, non-streamed reply."""

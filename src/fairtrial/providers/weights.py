@@ -14,6 +14,7 @@ from typing import BinaryIO
 import msgspec
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.places import cache_folder
 
 _BLOCK = 2**20
 
@@ -37,14 +38,6 @@ WEIGHTS = {
         license="Apache-2.0",
     )
 }
-
-
-def cache_folder() -> Path:
-    """Return FAIRTRIAL_CACHE_DIR, or the user's cache folder."""
-    if own := os.environ.get("FAIRTRIAL_CACHE_DIR"):
-        return Path(own)
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root) / "fairtrial"
 
 
 def weights_path(name: str) -> Path:

@@ -16,7 +16,7 @@ from fairtrial.core.providers import Provider
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Conversation, Result, Turn, read_call
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
-from fairtrial.providers.params import PENALTIES, Api, model_behind, thinking_of
+from fairtrial.providers.params import PENALTIES, Api, sheet_behind, thinking_of
 from fairtrial.providers.reasoning import Reasoning
 from fairtrial.providers.replies import (
     UNREADABLE,
@@ -27,6 +27,7 @@ from fairtrial.providers.replies import (
     text_or_none,
 )
 from fairtrial.providers.schemas import without_ranges
+from fairtrial.providers.sheet import Sheet
 from fairtrial.providers.streamed import Collected, Streamed
 from fairtrial.providers.transport import HttpTarget
 
@@ -90,11 +91,11 @@ def _messages_params(spec: TargetSpec, request: Request, params: dict[str, Any])
     """Return the parameters of a Messages request, with `extra` unchanged and the schema if there is one."""
     extra, reasoning = params.pop("extra", {}), params.pop("reasoning", None)
     body: dict[str, Any] = {_NAMES[name]: value for name, value in params.items() if name in _NAMES}
-    body |= thinking_params(reasoning, spec.model)
+    body |= thinking_params(reasoning, sheet_behind(spec))
     body |= extra
     if request.schema is None:
         return body
-    if model_behind(spec).json_format:
+    if sheet_behind(spec).schemas:
         shape = {"type": "json_schema", "schema": without_ranges(request.schema)}
         return {**body, "output_config": {**body.get("output_config", {}), "format": shape}}
     tool = {"name": REPLY_TOOL, "description": "The reply.", "input_schema": request.schema}
@@ -103,17 +104,15 @@ def _messages_params(spec: TargetSpec, request: Request, params: dict[str, Any])
     return {**body, "tools": [tool], "tool_choice": choice}
 
 
-def thinking_params(reasoning: Reasoning | None, model: str) -> dict[str, Any]:
+def thinking_params(reasoning: Reasoning | None, sheet: Sheet) -> dict[str, Any]:
     """Return how Claude is told how much to think: a budget of tokens, or an effort for models that adapt."""
     if reasoning is None:
         return {}
-    if reasoning == "none":
-        # The newest models can only stop thinking between calls of tools.
-        always = any(f"{family}-5-5" in model.replace(".", "-") for family in ("opus", "sonnet"))
-        return {"thinking": {"type": "between_tools" if always else "disabled"}}
+    if reasoning in (0, "none"):
+        return {"thinking": {"type": sheet.reasoning.off if sheet.reasoning else "disabled"}}
     if isinstance(reasoning, str):
         return {"thinking": {"type": "adaptive"}, "output_config": {"effort": reasoning}}
-    return {"thinking": {"type": "enabled", "budget_tokens": reasoning} if reasoning else {"type": "disabled"}}
+    return {"thinking": {"type": "enabled", "budget_tokens": reasoning}}
 
 
 class AnthropicConversation(Conversation):

@@ -43,16 +43,19 @@ class AzureApi(OpenaiApi):
         return {"Authorization" if bearer else "api-key": spec.api_key}
 
     def url(self, *, stream: bool = False) -> str:
-        return self._url(self.conversation.path)
+        return azure_url(self.spec, self.conversation.path)
 
     def embedding(self, text: str) -> EmbeddingCall:
-        return EmbeddingCall(self._url(EMBEDDINGS), {"model": self.spec.model, "input": text}, openai_vector)
+        return EmbeddingCall(azure_url(self.spec, EMBEDDINGS), {"model": self.spec.model, "input": text}, openai_vector)
 
-    def _url(self, call: str) -> str:
-        base = urlsplit(self.spec.base_url)
-        version = parse_qs(base.query).get("api-version")
-        path = base.path.rstrip("/")
-        if "/openai/" not in f"{path}/":
-            path += f"/openai/deployments/{quote(self.spec.model, safe='')}" if version else "/openai/v1"
-        query = base.query if version else ""
-        return urlunsplit(base._replace(path=f"{path}{call}", query=query))
+
+def azure_url(spec: TargetSpec, call: str) -> str:
+    """Return the address of a call: with an API version, a deployment is part of it, but not in Responses."""
+    base = urlsplit(spec.base_url)
+    version = parse_qs(base.query).get("api-version")
+    path = base.path.rstrip("/")
+    if "/openai/" not in f"{path}/":
+        deployment = "" if call == "/responses" else f"/deployments/{quote(spec.model, safe='')}"
+        path += f"/openai{deployment}" if version else "/openai/v1"
+    query = base.query if version else ""
+    return urlunsplit(base._replace(path=f"{path}{call}", query=query))

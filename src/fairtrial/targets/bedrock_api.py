@@ -24,10 +24,11 @@ from fairtrial.providers.aws_frames import DamagedError, Frame, Frames
 from fairtrial.providers.conversation import BAD_TURN, Conversation, Result, Turn, merge, read_call
 from fairtrial.providers.embeddings import EmbeddingCall, Vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
-from fairtrial.providers.params import PENALTIES, Api, model_behind
+from fairtrial.providers.params import PENALTIES, Api, sheet_behind
 from fairtrial.providers.reasoning import Reasoning
 from fairtrial.providers.replies import bedrock_usage, decode_or_none, finish_of, text_or_none
 from fairtrial.providers.schemas import without_ranges
+from fairtrial.providers.sheet import Sheet
 from fairtrial.providers.sigv4 import Credentials, signed_headers
 from fairtrial.providers.streamed import Collected, Streamed
 from fairtrial.providers.streams import EventParser
@@ -99,7 +100,7 @@ class BedrockConversation(Conversation):
         }
         if request.system:
             body["system"] = [{"text": request.system}]
-        body = merge(body, _reasoning(reasoning))
+        body = merge(body, _reasoning(reasoning, sheet_behind(self.spec)))
         if request.schema is not None and self._takes_schema():
             schema = msgspec.json.encode(without_ranges(request.schema)).decode()
             shape = {"type": "json_schema", "structure": {"jsonSchema": {"name": "reply", "schema": schema}}}
@@ -114,8 +115,7 @@ class BedrockConversation(Conversation):
 
     def _takes_schema(self) -> bool:
         """Return whether to send a schema; older Claude models have to be told by the prompt."""
-        model = model_behind(self.spec)
-        return model.json_format or not model.sampling_or_thinking
+        return sheet_behind(self.spec).schemas
 
     @staticmethod
     def read(reply: bytes) -> Turn | Failure:
@@ -151,11 +151,12 @@ class BedrockConversation(Conversation):
         self.messages += [said, {"role": "user", "content": answers}]
 
 
-def _reasoning(setting: Reasoning | None) -> dict[str, Any]:
+def _reasoning(setting: Reasoning | None, sheet: Sheet) -> dict[str, Any]:
     if setting is None:
         return {}
     if setting in (0, "none"):
-        return {"additionalModelRequestFields": {"thinking": {"type": "disabled"}}}
+        off = sheet.reasoning.off if sheet.reasoning else "disabled"
+        return {"additionalModelRequestFields": {"thinking": {"type": off}}}
     if isinstance(setting, str):
         return {"outputConfig": {"effort": setting}}
     return {"additionalModelRequestFields": {"thinking": {"type": "enabled", "budget_tokens": setting}}}

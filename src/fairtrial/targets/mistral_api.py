@@ -70,7 +70,7 @@ class MistralApi(OpenaiApi):
     streamed: ClassVar[type[Streamed]] = MistralStreamed
 
     def body(self, request: Request) -> dict[str, Any]:
-        body = self.conversation(self.spec, request, accepted=self.sent(request)).body()
+        body = self.talk(request, self.sent(request)).body()
         body["stream"] = request.stream
         body.pop("stream_options", None)
         return body

@@ -18,7 +18,7 @@ from fairtrial.providers.conversation import Conversation, Result, Turn, read_ca
 from fairtrial.providers.embeddings import PATH as EMBEDDINGS
 from fairtrial.providers.embeddings import EmbeddingCall, openai_vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
-from fairtrial.providers.params import model_behind, provider_of
+from fairtrial.providers.params import provider_of, sheet_behind
 from fairtrial.providers.replies import (
     UNREADABLE,
     decode_or_none,
@@ -77,18 +77,20 @@ class _Reply(msgspec.Struct):
     error: Any = None
 
 
+_RENAMED = "max_completion_tokens"
 _decode = msgspec.json.Decoder(_Reply).decode
 _NULL = msgspec.Raw(b"null")
 _ERROR = msgspec.Raw(b'"error"')
 
 
-def _chat_params(spec: TargetSpec, params: dict[str, Any]) -> dict[str, Any]:
+def _chat_params(spec: TargetSpec, params: dict[str, Any], limit_name: str) -> dict[str, Any]:
     """Return the parameters of a chat completions request, with `extra` unchanged."""
     extra, reasoning = params.pop("extra", {}), params.pop("reasoning", None)
     # OpenAI has renamed `max_tokens`; others have not, and routers (`openai/gpt-5`) use the old name for all models.
-    renamed = spec.provider in ("openai", "azure") or (model_behind(spec).long_name and "/" not in spec.model)
+    renamed = spec.provider in ("openai", "azure") or (sheet_behind(spec).limit_name and "/" not in spec.model)
+    renamed = renamed or limit_name == _RENAMED
     if "max_tokens" in params and renamed:
-        params["max_completion_tokens"] = params.pop("max_tokens")
+        params[_RENAMED] = params.pop("max_tokens")
     if reasoning is not None:
         params |= _reasoning(provider_of(spec).reasoning, reasoning)
     return {**params, **extra}
@@ -111,7 +113,7 @@ class OpenaiConversation(Conversation):
         body: dict[str, Any] = {
             "model": self.spec.model,
             "messages": [*system, *self.messages],
-            **_chat_params(self.spec, self.params(tools=bool(self.tools))),
+            **_chat_params(self.spec, self.params(), self.limit_name),
         }
         if self.tools:
             body["tools"] = [

@@ -16,7 +16,8 @@ from fairtrial.core.providers import Provider
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import BAD_TURN, Conversation, Result, Turn, merge, read_call
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
-from fairtrial.providers.params import PENALTIES, Api, model_behind
+from fairtrial.providers.params import PENALTIES, Api, sheet_behind
+from fairtrial.providers.reasoning import Reasoning
 from fairtrial.providers.replies import UNREADABLE, decode_or_none, finish_of, responses_usage, text_or_none
 from fairtrial.providers.streamed import Collected, Streamed
 from fairtrial.providers.transport import HttpTarget, as_answer
@@ -87,9 +88,13 @@ class ResponsesConversation(Conversation):
                 }
                 for tool in self.tools
             ]
-            if model_behind(self.spec).thinks:  # nothing is stored there, so its thoughts must be sent back
+            if self._thinks(reasoning):  # nothing is stored there, so its thoughts must be sent back
                 body["include"] = ["reasoning.encrypted_content"]
         return merge(body, extra)
+
+    def _thinks(self, reasoning: Reasoning | None) -> bool:
+        sheet = sheet_behind(self.spec)
+        return sheet.reasoning is not None and (sheet.reasons_untold if reasoning is None else reasoning != "none")
 
     @staticmethod
     def read(reply: bytes) -> Turn | Failure:
@@ -184,7 +189,7 @@ class OpenaiResponsesApi(HttpTarget):
         api_key="${OPENAI_API_KEY}",
         prices="openai",
     )
-    api: ClassVar[Api] = Api(refuses=PENALTIES | {"seed", "stop"})
+    api: ClassVar[Api] = Api(refuses=PENALTIES | {"seed", "stop"}, endpoint="responses")
     conversation: ClassVar[type[Conversation]] = ResponsesConversation
     streamed: ClassVar[type[Streamed]] = ResponsesStreamed
     batch_api: ClassVar[type[BatchApi] | None] = OpenaiBatches

@@ -80,8 +80,8 @@ class ToolAgent(Target):
         await self._model.close()
 
     def sent(self, request: Request) -> dict[str, Any]:
-        """Return the parameters of every turn: the same as for the model without the agent."""
-        return supported_params(self.spec, request.params, tools=bool(request.mcp))
+        """Return the parameters of every turn."""
+        return supported_params(self.spec, request.params, tools=bool(request.mcp), refused=self._model.refused)
 
     async def ask(self, request: Request) -> Answer | Failure:
         names = ", ".join(server.name for server in request.mcp)
@@ -92,10 +92,11 @@ class ToolAgent(Target):
             async with all_connected(servers, root) as clients:
                 lists = await asyncio.gather(*(self._tools_of(server, clients[server.name]) for server in servers))
                 tools = _with_unique_names([tool for tools in lists for tool in tools])
-                conversation = self._model.conversation(self.spec, request, tools)
+                sent = self.sent(request)
+                conversation = self._model.talk(request, sent, tools)
                 session = _Session(conversation, clients, tools, self._options)
                 request.journal.read = session.so_far
-                return await self._converse(session, request)
+                return await self._converse(session, request, sent)
         except ServerError as error:
             return Failure(kind="mcp", message=str(error), retryable=True)
 
@@ -110,8 +111,7 @@ class ToolAgent(Target):
             raise ServerError(f"the MCP server `{server.name}` failed to list its tools: {reason}") from None
         return [*tools, *(msgspec.structs.replace(tool, name=_model_name(server.name, tool.tool)) for tool in more)]
 
-    async def _converse(self, session: _Session, request: Request) -> Answer | Failure:
-        sent = self.sent(request)
+    async def _converse(self, session: _Session, request: Request, sent: dict[str, Any]) -> Answer | Failure:
         for _ in range(self._options.max_steps):
             body = msgspec.json.encode(session.conversation.body())
             most = most_in_body(self.spec, request, body, sent)
@@ -122,6 +122,8 @@ class ToolAgent(Target):
                 )
             async with request.turnstile.call(len(body), longest) if request.turnstile else nullcontext():
                 turn = await self._turn(session.conversation, body)
+            if isinstance(turn, Failure):
+                turn = self._model.learned(turn, request, sent)
             if request.turnstile is not None:
                 request.turnstile.used(turn.usage)
             if isinstance(turn, Failure):

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Literal
 
+from fairtrial.core.text import clipped
+
 IGNORED = frozenset({"__pycache__", ".pytest_cache"})  # derived from other files
 _TIME = 1_577_836_800  # 2020-01-01: the same everywhere, and a date that every tool accepts
 # What a repository or its author could have git do beyond reading it.
@@ -239,7 +241,9 @@ class _Room:
         self._size = self._members = 0
 
     def take(self, name: str, size: int) -> None:
-        """Take room for a member; raise ArchiveError if there is none, or if its name cannot be one."""
+        """Take room for a member; raise ArchiveError if there is none, or if its name or size cannot be one."""
+        if size < 0:  # it would make room; not every Python's library refuses it
+            raise ArchiveError(f"{self._source} cannot be unpacked: the size of {clipped(name, 100)} is below zero")
         self._size += size
         self._members += 1
         _check_size(self._size, self._max_bytes, self._source)

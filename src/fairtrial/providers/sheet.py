@@ -1,0 +1,194 @@
+"""The model sheet: what is known about each model, as data.
+
+One file per vendor in `sheets/`. A file's rows go from the general to the particular: each has a pattern for names, and
+all that match are laid over one another, so that a family says once what its members have in common; what differs at an
+endpoint stands under `at`. Over these lies what `fairtrial models --refresh` found, and over that the user's own file.
+A model that no particular row names is treated like the newest of its family; one whose family is unknown gets what the
+user wrote.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.places import cache_folder, settings_folder
+from fairtrial.core.settings import PriceSpec
+from fairtrial.providers.reasoning import Thinking
+
+_SHIPPED = Path(__file__).with_name("sheets")
+# Before a model's name: `models/`, a router's vendor, a region and the vendor on Bedrock, a fine-tune.
+_VENDOR = re.compile(r"^(?:(?:us|us-gov|eu|apac|jp|au|global)\.)?(?:anthropic|openai|mistral|amazon|deepseek|qwen)\.")
+_OF_ROW = frozenset({"model", "family", "at"})
+
+
+class Sheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is known about a model, at one endpoint."""
+
+    reasoning: Thinking | None = None  # how it can be told how much to reason
+    thinks: bool | None = None  # whether it reasons if nothing is said; None: as `reasoning` says
+    # temperature and top_p: whether they are accepted, accepted while it does not reason, refused, or have no effect
+    sampling: Literal["taken", "at_rest", "refused", "ignored"] = "taken"
+    one_of_sampling: bool = False  # temperature or top_p, not both
+    refuses: frozenset[str] = frozenset()  # other parameters
+    tools: Literal["taken", "at_rest", "refused"] = "taken"  # functions: in the same words
+    forced_tool: bool = True  # whether it can be told which tool to call
+    tools_with_schema: bool = True  # whether it accepts tools and a schema for its reply together
+    schemas: bool = True  # whether it accepts a JSON schema for its reply
+    prefill: bool = True  # whether the last message can be the model's own
+    endpoints: tuple[str, ...] = ()  # where it is offered, of `chat` and `responses`; empty: everywhere
+    limit_name: str = ""  # the name of `max_tokens`, if it accepts only another one
+    least_tokens: int = 1  # that `max_tokens` can be
+    context: int | None = None  # tokens
+    output: int | None = None  # tokens, at most
+    files: tuple[str, ...] = ()  # what it can be given beside text
+    prices: PriceSpec | None = None  # USD per million tokens, where the price list is wrong or has none
+    preamble: int = 0  # tokens, at most, of what its provider or its template puts before every prompt
+    ends: date | None = None
+    not_before: date | None = None  # it ends on this day at the earliest
+    successor: str = ""
+    served_by: str = ""  # the model that answers in its place
+    note: str = ""
+    like: str = ""  # the model that it is taken for, as the sheet does not name it
+    known: bool = False  # whether the sheet has a row about it
+
+    @property
+    def reasons_untold(self) -> bool:
+        """Whether it reasons if nothing is said about that."""
+        if self.thinks is not None:
+            return self.thinks
+        return self.reasoning is not None and self.reasoning.default != "none"
+
+
+class Rows(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of the sheet: whose names it knows, and the rows about them."""
+
+    models: tuple[dict[str, Any], ...]
+    names: str = ""  # a pattern; empty: any model of the provider that the file is named after
+    checked: str = ""  # the day
+    source: str = ""  # an address
+
+    def about(self, model: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows about a model, from the general to the particular."""
+        if re.match(self.names, model):
+            yield from (row for row in self.models if re.match(row["model"], model))
+
+
+def sheet_of(provider: str, model: str, endpoint: str = "chat") -> Sheet:
+    """Return what is known about a provider's model; names of routers and fine-tunes contain the model's name."""
+    return _sheet(provider, plain_model(model), endpoint)
+
+
+def plain_model(name: str) -> str:
+    """Return a model's own name, without what routers, clouds and fine-tunes put before it."""
+    return _VENDOR.sub("", name.rsplit("/", 1)[-1].lower().removeprefix("ft:"))
+
+
+@lru_cache(maxsize=1024)
+def _sheet(provider: str, model: str, endpoint: str) -> Sheet:
+    known, merged = False, dict[str, Any]()
+    for rows in _layers(provider):
+        at_endpoint: dict[str, Any] = {}
+        for row in rows.about(model):
+            known = known or bool(row["model"] and not row.get("family"))
+            merged |= _facts(row)
+            at_endpoint |= row.get("at", {}).get(endpoint, {})
+        merged |= at_endpoint
+    if known:
+        merged.pop("like", None)
+    return msgspec.convert({**merged, "known": known}, Sheet)
+
+
+def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in _OF_ROW}
+
+
+@cache
+def _layers(provider: str) -> tuple[Rows, ...]:
+    """Return the files of the sheet for a provider: shipped, refreshed and the user's, vendors before providers."""
+    shipped = tuple(_folder(_SHIPPED, provider))
+    try:
+        refreshed, own = tuple(_folder(refreshed_folder(), provider)), _user_rows()
+    except RuntimeError:  # there is no home folder
+        return shipped
+    return (*shipped, *refreshed, *((own,) if own else ()))
+
+
+def _folder(folder: Path, provider: str) -> Iterator[Rows]:
+    """Yield the files that say which names they know, then the one about all models of this provider."""
+    files = _files(folder)
+    yield from (rows for rows in files.values() if rows.names)
+    if provider in files and not files[provider].names:
+        yield files[provider]
+
+
+@cache
+def _files(folder: Path) -> dict[str, Rows]:
+    paths = sorted(folder.glob("*.json")) if folder.is_dir() else ()
+    return {path.stem: read_rows(path, whole=folder != _SHIPPED) for path in paths}
+
+
+def read_rows(path: Path, *, whole: bool = True) -> Rows:
+    """Read a file of the sheet; unless `whole`, its rows are checked when they are used."""
+    try:
+        rows = msgspec.json.decode(path.read_bytes(), type=Rows)
+        return _checked(rows) if whole else rows
+    except (msgspec.MsgspecError, re.error, OSError) as error:
+        raise FairtrialError(f"{path} is not a sheet of models: {error}; remove it, or correct it") from None
+
+
+def _checked(rows: Rows) -> Rows:
+    """Return rows of which every pattern and every value can be used."""
+    re.compile(rows.names)
+    for row in rows.models:
+        if not isinstance(row.get("model"), str):
+            raise msgspec.ValidationError("each row needs a pattern `model`")
+        re.compile(row["model"])
+        for values in (row, *row.get("at", {}).values()):
+            msgspec.convert(_facts(values), Sheet)
+    return rows
+
+
+def user_file() -> Path:
+    """Return where the user's own rows are: the file in FAIRTRIAL_MODELS, or `models.yaml` in the usual place."""
+    named = os.environ.get("FAIRTRIAL_MODELS")
+    return Path(named) if named else settings_folder() / "models.yaml"
+
+
+def refreshed_folder() -> Path:
+    """Return where the rows are kept that `fairtrial models --refresh` found."""
+    return cache_folder() / "models"
+
+
+def _user_rows() -> Rows | None:
+    """Return the user's rows: a mapping of patterns for names to what is known about these models."""
+    path = user_file()
+    if not path.is_file():
+        return None
+    import yaml
+
+    from fairtrial.core.yaml_text import read_yaml
+
+    try:
+        written = read_yaml(path.read_text("utf-8")) or {}
+        if not isinstance(written, Mapping) or not all(isinstance(row, Mapping) for row in written.values()):
+            raise msgspec.ValidationError("expected `PATTERN: {…}` for each model")
+        return _checked(Rows(models=tuple({"model": str(name), **row} for name, row in written.items())))
+    except (yaml.YAMLError, UnicodeDecodeError, msgspec.MsgspecError, re.error, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise FairtrialError(f"{path} is not a sheet of models: {reason}; correct it, or remove it") from None
+
+
+def forget() -> None:
+    """Read the sheet anew: its files have changed."""
+    _sheet.cache_clear()
+    _layers.cache_clear()
+    _files.cache_clear()
