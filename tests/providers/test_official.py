@@ -234,6 +234,9 @@ MEANT = {
     ("anthropic", "headers.authorization"): ("Bearer k", None),
     ("anthropic", "headers.x-api-key"): (None, "k"),
     ("vertex-claude", "body.anthropic_version"): ("2026-10-21", "vertex-2023-10-16"),
+    # It is reported to be refused by its neighbours, and LiteLLM leaves it out.
+    ("openai", "body.stop.0"): ("X", None),
+    ("azure", "body.stop.0"): ("X", None),
     # Numbers come as they are unless somebody asks for another form.
     ("openai", "body.encoding_format"): ("float", None),
     ("azure", "body.encoding_format"): ("float", None),

@@ -145,7 +145,7 @@ class TestRecorded:
         [
             ("openai-chat-error-429-quota", "auth", False),
             ("openai-chat-error-409", "server", True),
-            ("openai-chat-error-400", "refused", False),
+            ("openai-chat-error-400", "refused", True),  # without what it names, once
             ("openai-chat-stream-cut", "stream", True),
             ("openai-chat-stream-error-midway", "server", True),
             ("anthropic-stream-cut", "stream", True),

@@ -1,5 +1,6 @@
 """Problems are solved in the background: the page answers meanwhile, shows how far it is, and can cancel it."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -86,10 +87,14 @@ def test_what_is_solved_goes_on_by_itself(client, site, tmp_path):
     shown = client.post("/suites/preview", json={"text": (tmp_path / "mine.yaml").read_text(), "file": "mine.yaml"})
     assert "not solved yet: p0" in shown.json()["html"]
     assert not site.tasks.open()  # looking at it solves nothing
-    wanted = client.get("/new?file=mine.yaml", follow_redirects=False)
-    assert wanted.status_code == 303 and wanted.headers["location"].startswith("/solving/")
+    page = client.get("/new?file=mine.yaml")
+    assert page.status_code == 200 and "1 problem is not solved yet" in page.text and "<code>p0</code>" in page.text
+    assert not site.tasks.open()  # nor does opening its page
+    waiting = post(client, re.search(r'action="(/solving/\w+/start)"', page.text)[1])
+    assert waiting.startswith("/solving/")
     until(lambda: not site.tasks.open())
-    assert client.get(wanted.headers["location"], follow_redirects=False).headers["location"] == "/new?file=mine.yaml"
+    assert client.get(waiting, follow_redirects=False).headers["location"] == "/new?file=mine.yaml"
+    assert client.post("/solving/none/start", data={}).status_code == 404
 
 
 def test_a_problem_without_an_optimum_is_said_on_the_page(client, site, tmp_path):

@@ -48,9 +48,10 @@ def _condition(text: str) -> dict[str, Any]:
     import yaml
 
     from fairtrial.core.errors import FairtrialError
+    from fairtrial.core.yaml_text import read_yaml
 
     try:
-        value = yaml.safe_load(text)
+        value = read_yaml(text)
     except yaml.YAMLError:
         value = None
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):

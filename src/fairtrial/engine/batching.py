@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.answer import PENDING, Failure, Request
+from fairtrial.core.answer import PENDING, Answer, Failure, Request
 from fairtrial.core.batch import BatchPlace, BatchRecord, batch_name, request_name
 from fairtrial.engine.activity import Activity
 from fairtrial.engine.batch_slice import Book, Delivered, Entry, Slice
@@ -269,10 +269,9 @@ class BatchQueue:
             entry = part.entries.get(int(position)) if name.startswith(prefix) and position.isdigit() else None
             if entry is None or entry.reply.done():
                 continue  # its result is stored, or its trial has not been read yet
-            if isinstance(result, Failure):
-                target, request = self._api.target, entry.request
-                result = target.learned(result, request, target.sent(request))
-            entry.reply.set_result(Delivered(result, part.place(int(position))))
+            target, request = self._api.target, entry.request
+            read = result if isinstance(result, Answer) else target.learned(result, request, target.sent(request))
+            entry.reply.set_result(Delivered(read, part.place(int(position))))
 
     # -- what else may become of a batch -------------------------------------------------------------
 

@@ -93,8 +93,7 @@ class ResponsesConversation(Conversation):
         return merge(body, extra)
 
     def _thinks(self, reasoning: Reasoning | None) -> bool:
-        sheet = sheet_behind(self.spec)
-        return sheet.reasoning is not None and (sheet.reasons_untold if reasoning is None else reasoning != "none")
+        return sheet_behind(self.spec).reasoning is not None and reasoning != "none"
 
     @staticmethod
     def read(reply: bytes) -> Turn | Failure:

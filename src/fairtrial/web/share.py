@@ -12,7 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import yaml
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -24,6 +23,7 @@ from fairtrial.analyse.wording.numbers import PLUS_MINUS
 from fairtrial.analyse.wording.runs import reporting_line
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.text import counted
+from fairtrial.core.yaml_text import read_yaml
 from fairtrial.reports.badge import badge
 from fairtrial.reports.export import export
 from fairtrial.reports.formats import FORMATS, SINGLE, Format
@@ -127,8 +127,7 @@ def _to_repeat(run: Run, store: str) -> list[tuple[str, str]]:
     """Return (purpose, command) pairs to type in the suite's folder, once the suite as it was run is saved there."""
     if run.record.origin is not None:
         return []  # it was run by another tool
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    document = yaml.load(run.plan.suite_text, loader)  # noqa: S506  # a safe loader
+    document = read_yaml(run.plan.suite_text)
     arms, settings = run.plan_arms, run.settings
     options: list[str] = []
     targets = list(dict.fromkeys(arm.target.id for arm in arms))

@@ -33,7 +33,7 @@ from fairtrial.web.markdown import render_markdown
 from fairtrial.web.orders import CaseOrders
 from fairtrial.web.preview import Previews
 from fairtrial.web.sources import code_key
-from fairtrial.web.tasks import Tasks
+from fairtrial.web.tasks import Task, Tasks
 
 PAGES = Path(__file__).parent / "pages"
 _MAX_FIELDS = 2000
@@ -46,6 +46,7 @@ class Site:
         self.store, self.folder = store, folder.resolve()
         self.previews, self._preview_port = Previews(), preview_port
         self.cache, self.orders, self.tasks = NumberCache(store), CaseOrders(store), Tasks(store)
+        self.solving_orders: dict[str, Callable[[], Task]] = {}  # what is solved if somebody says so
         self.before_visits: list[Callable[[], Any]] = []  # what sections load while nobody waits for it
 
     def warm_up(self) -> None:

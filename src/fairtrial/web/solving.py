@@ -1,10 +1,12 @@
 """Problems that must be solved before a page can go on: a page of their own shows how far that is, and can stop it.
 
-No request solves anything (`NoSolving`). One that needs a baseline which is missing starts a task that solves it.
+No request solves anything (`NoSolving`). One that needs a baseline which is missing starts a task that solves it, if it
+is somebody's order; who only looks at a page is asked whether to.
 """
 
 from __future__ import annotations
 
+import hashlib
 import time
 
 from starlette.datastructures import FormData
@@ -17,6 +19,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from fairtrial.optim.solving import NotSolvedError, later
 from fairtrial.web.site import Site, form_view, go_to
 from fairtrial.web.tasks import Task
+
+_MOST_ORDERS = 100  # pages on which somebody may still say that problems be solved
 
 
 class NoSolving:
@@ -37,6 +41,7 @@ class Solving:
         self._site = site
         self.routes = [
             Route("/solving/{task}", self._show),
+            Route("/solving/{order}/start", form_view(self._begin), methods=["POST"]),
             Route("/solving/{task}/stop", form_view(self._stop), methods=["POST"]),
         ]
 
@@ -53,6 +58,12 @@ class Solving:
             return go_to(task.result)
         return self._site.page(request, "solving.html.j2", task=task, seconds=time.time() - task.started_at)
 
+    def _begin(self, request: Request, _: FormData) -> Response:
+        order = self._site.solving_orders.get(request.path_params["order"])
+        if order is None:
+            raise HTTPException(404)
+        return go_to(order().address)
+
     def _stop(self, request: Request, _: FormData) -> Response:
         task = self._task(request)
         task.stop()
@@ -63,10 +74,22 @@ def unsolved(site: Site, request: Request, error: NotSolvedError) -> Response:
     """Answer a request that needs problems solved: with the page that waits for them, and then returns."""
     if "application/json" in request.headers.get("accept", ""):
         return JSONResponse({"error": str(error)}, 409)
-    wanted = _own_address(request) if request.method == "GET" else _own_referer(request)
-    task = site.tasks.solve(error.problems, error.time_limit, lambda: wanted, key=wanted)
-    task.back = _own_referer(request)
-    return go_to(task.address)
+    back = _own_referer(request)
+    wanted = _own_address(request) if request.method == "GET" else back
+
+    def order() -> Task:
+        task = site.tasks.solve(error.problems, error.time_limit, lambda: wanted, key=wanted)
+        task.back = back
+        return task
+
+    if request.method != "GET":
+        return go_to(order().address)
+    name = hashlib.sha256(wanted.encode()).hexdigest()[:16]
+    site.solving_orders.pop(name, None)
+    site.solving_orders[name] = order
+    for oldest in list(site.solving_orders)[:-_MOST_ORDERS]:
+        del site.solving_orders[oldest]
+    return site.page(request, "to_solve.html.j2", order=name, problems=error.problems, back=back)
 
 
 def _own_address(request: Request) -> str:

@@ -16,6 +16,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Literal
 
@@ -73,13 +74,22 @@ def pack_git(repository: str, ref: str, max_bytes: int, clone_into: Path) -> byt
     """
     folder = clone_into
     if not folder.is_dir():
-        _git("clone", "--quiet", "--bare", "--template=", "--", repository, str(folder))
+        _clone(repository, folder)
     else:
         _git("-C", str(folder), "fetch", "--quiet", "--force", "--prune", "--", repository, "+refs/*:refs/*")
     commit = _git("-C", str(folder), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
     content = _git("-C", str(folder), "archive", "--format=tar", commit.decode().strip(), own_config=False)
     _check_size(len(content), max_bytes, repository)
     return _repacked(tarfile.open(fileobj=io.BytesIO(content)), max_bytes, repository)
+
+
+def _clone(repository: str, folder: Path) -> None:
+    """Clone a repository, or leave nothing behind: half a clone would be fetched into from then on."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as place:
+        _git("clone", "--quiet", "--bare", "--template=", "--", repository, str(Path(place) / "clone"))
+        with suppress(OSError):  # somebody else was quicker
+            (Path(place) / "clone").rename(folder)
 
 
 def _git(*arguments: str, own_config: bool = True) -> bytes:
