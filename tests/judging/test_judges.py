@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fairtrial import pipeline
 from fairtrial.core.answer import Answer, Outcome
 from fairtrial.core.experiment import TargetSpec
-from fairtrial.core.judge import Judge, family_of
+from fairtrial.core.judge import Judge
 from fairtrial.judging.asking import ask_judge
 from fairtrial.judging.fence import Fence
 from fairtrial.judging.panels import _combine_values
@@ -27,6 +27,7 @@ from fairtrial.judging.verdict import (
     Verdict,
     read_verdict,
 )
+from fairtrial.providers.judge_models import family_of
 from fairtrial.store.ledger import charged
 from fairtrial.workflows.resume import arescore, aresume
 from tests.conftest import numbered

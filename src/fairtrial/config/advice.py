@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairtrial.config.suite import Suite
-from fairtrial.core.judge import can_see, family_of
 from fairtrial.core.questions import repeated_words
+from fairtrial.providers.judge_models import can_see, family_of
 from fairtrial.providers.params import remarks, unsupported_params
 
 _STOPPING = (

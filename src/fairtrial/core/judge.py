@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
 
-from fairtrial.core import registry
 from fairtrial.core.answer import Outcome, Request
 from fairtrial.core.batch import BatchPlace
 from fairtrial.core.experiment import TargetSpec
@@ -69,60 +67,8 @@ def judge_key(judge: JudgeSpec) -> str:
     return content_hash([judge.target.identity(), judge.params, *vision])[:16]
 
 
-def judge_of(spec: JudgeSpec, ask: Callable[[Request], Awaitable[Outcome]]) -> Judge:
-    """Build a judge from its configuration and the function that calls it."""
-    return Judge(
-        name=spec.name,
-        key=judge_key(spec),
-        family=family_of(spec.target),
-        ask=ask,
-        params=spec.params,
-        instructions=spec.instructions,
-        sees=can_see(spec),
-        target=spec.target,
-    )
-
-
 class Panel(msgspec.Struct, frozen=True, kw_only=True):
     """The judges of a run."""
 
     judges: tuple[Judge, ...]
     how: PanelSpec = PanelSpec()
-
-
-def family_of(target: TargetSpec) -> str:
-    """Guess a model's maker from its name; models of one family may favour each other's answers."""
-    name = target.model.rsplit("/", 1)[-1].lower()
-    for family, prefixes in _FAMILIES.items():
-        if name.startswith(prefixes):
-            return family
-    if target.provider in ("openai", "anthropic"):
-        return target.provider
-    return f"{target.provider}:{target.model}"
-
-
-def can_see(judge: JudgeSpec) -> bool:
-    """Return whether a judge accepts images: as set in the suite, else by the model's name."""
-    if judge.vision is not None:
-        return judge.vision
-    takes_files: bool = registry.load("targets", judge.target.kind).takes_files
-    return takes_files and bool(_VISION_MODEL.search(judge.target.model.rsplit("/", 1)[-1].lower()))
-
-
-_VISION_MODEL = re.compile(
-    r"^(?:gpt-4o|gpt-4\.1|gpt-4-turbo|gpt-4\.5|gpt-[5-9]|o1(?!-mini|-preview)|o3(?!-mini)|o4|chatgpt-4o)"
-    r"|^claude-(?!2|instant)|^gemini|^gemma-?3|^pixtral|^llama-?4|^grok-(?:4|2-vision)|^mistral-(?:small-3|medium-3)"
-    r"|vision|llava|minicpm-v|[-_.]?vl\b|omni"
-)
-_FAMILIES = {
-    "openai": ("gpt", "o1", "o3", "o4", "chatgpt"),
-    "anthropic": ("claude",),
-    "google": ("gemini", "gemma"),
-    "meta": ("llama", "meta-llama"),
-    "qwen": ("qwen", "qwq"),
-    "mistral": ("mistral", "mixtral", "ministral", "magistral", "codestral"),
-    "deepseek": ("deepseek",),
-    "smollm": ("smollm",),
-    "grok": ("grok",),
-    "phi": ("phi",),
-}

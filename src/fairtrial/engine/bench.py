@@ -14,7 +14,7 @@ from fairtrial.core.accepted import score_answer
 from fairtrial.core.answer import Answer, Failure, Outcome, Request
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case, TargetSpec
-from fairtrial.core.judge import Judge, Judgement, Panel, judge_key, judge_of
+from fairtrial.core.judge import Judge, Judgement, Panel, judge_key
 from fairtrial.core.money import total
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer, without_extract
@@ -27,6 +27,7 @@ from fairtrial.engine.limits import Limiter
 from fairtrial.judging.asking import ask_judge
 from fairtrial.judging.calibration import Calibration, Sample, SampleResult, calibration, sample_result
 from fairtrial.judging.pairs import Pair, pair_prompt
+from fairtrial.providers.judge_models import judge_of
 
 
 class Bench:

@@ -17,7 +17,7 @@ import msgspec
 from fairtrial.core.answer import Answer, Failure, Journal, Outcome, Request, Turn, Usage
 from fairtrial.core.experiment import Arm, Resources, TargetSpec
 from fairtrial.core.file import Attachment, File
-from fairtrial.core.judge import Judge, Panel, judge_of
+from fairtrial.core.judge import Judge, Panel
 from fairtrial.core.listening import Listener
 from fairtrial.core.money import total
 from fairtrial.core.score import MakeWorkspace, Score, Unscored
@@ -43,6 +43,7 @@ from fairtrial.engine.room import Room, this_machine
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.user import SimulatedUser
 from fairtrial.judging.trying import try_judge
+from fairtrial.providers.judge_models import judge_of
 from fairtrial.toolbox.server import ServerError
 from fairtrial.toolbox.tokens import Tokens
 from fairtrial.workspace.making import Workspaces, kept_name

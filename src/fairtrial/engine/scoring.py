@@ -15,12 +15,13 @@ from fairtrial.core.experiment import Resources, ScorerSpec
 from fairtrial.core.file import File
 from fairtrial.core.functions import Functions
 from fairtrial.core.ids import canonical_json
-from fairtrial.core.judge import Judgement, Panel, family_of
+from fairtrial.core.judge import Judgement, Panel
 from fairtrial.core.options import build_scorer
 from fairtrial.core.score import MakeWorkspace, Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.trial import Trial
 from fairtrial.core.workshop import Workshop
+from fairtrial.providers.judge_models import family_of
 from fairtrial.workspace.making import WorkspaceError
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from functools import cache
 from typing import Any
 
@@ -12,18 +11,10 @@ import msgspec
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.providers import Provider, api_providers
 from fairtrial.providers.params import unsupported_params
-from fairtrial.providers.sheet import sheet_of
+from fairtrial.providers.sheet import maker_of, sheet_of
 
 _VENDORS = ("openai", "anthropic", "google", "mistral", "xai", "deepseek")  # who make models come before who serve them
 _NOT_LISTED = ("openai-responses", "huggingface", "ollama")  # models of others, or of your own machine
-_FAMILIES = (
-    (re.compile(r"(gpt|chatgpt)-|o\d"), "openai"),
-    (re.compile(r"claude-\w*-?\d"), "anthropic"),
-    (re.compile(r"gemini-"), "google"),
-    (re.compile(r"(mi|magi|codes|devs|pix|mini)stral-?"), "mistral"),
-    (re.compile(r"grok-"), "xai"),
-    (re.compile(r"deepseek-"), "deepseek"),
-)  # by their names
 _OFFLINE = (("local:smollm2", "embedded, on this machine"), ("mock:echo", "repeats the prompt; offline"))
 
 
@@ -59,8 +50,8 @@ def with_provider(model: str) -> str | None:
     """Return the full name of a model that was written without its provider: `openai:gpt-4o` for `gpt-4o`."""
     names = (known.name for known in _all_models())
     exact = next((name for name in names if name.partition(":")[2] == model), None)
-    family = next((provider for pattern, provider in _FAMILIES if pattern.match(model)), None)
-    return exact or (f"{family}:{model}" if family else None)
+    maker = maker_of(model)
+    return exact or (f"{maker}:{model}" if maker in _VENDORS else None)
 
 
 def of_provider(name: str) -> list[Model]:

@@ -27,6 +27,7 @@ from fairtrial.providers.reasoning import Thinking
 _SHIPPED = Path(__file__).with_name("sheets")
 # Before a model's name: `models/`, a router's vendor, a region and the vendor on Bedrock, a fine-tune.
 _VENDOR = re.compile(r"^(?:(?:us|us-gov|eu|apac|jp|au|global)\.)?(?:anthropic|openai|mistral|amazon|deepseek|qwen)\.")
+_BY_ABILITY = "vision"  # a file about models of all makers
 _OF_ROW = frozenset({"model", "family", "at"})
 
 
@@ -75,6 +76,7 @@ class Rows(msgspec.Struct, frozen=True, kw_only=True):
     names: str = ""  # a pattern; empty: any model of the provider that the file is named after
     checked: str = ""  # the day
     source: str = ""  # an address
+    cheapest: str = ""  # the model to try whether anything answers
 
     def about(self, model: str) -> Iterator[dict[str, Any]]:
         """Yield the rows about a model, from the general to the particular."""
@@ -90,6 +92,20 @@ def sheet_of(provider: str, model: str, endpoint: str = "chat") -> Sheet:
 def plain_model(name: str) -> str:
     """Return a model's own name, without what routers, clouds and fine-tunes put before it."""
     return _VENDOR.sub("", name.rsplit("/", 1)[-1].lower().removeprefix("ft:"))
+
+
+@lru_cache(maxsize=1024)
+def maker_of(model: str) -> str:
+    """Return who has made a model, as its name says; empty if nobody is known."""
+    plain = plain_model(model)
+    makers = ((name, rows.names) for name, rows in _files(_SHIPPED).items() if rows.names and name != _BY_ABILITY)
+    return next((name for name, names in makers if re.match(names, plain)), "")
+
+
+def cheapest_of(provider: str) -> str:
+    """Return the cheapest model that a new account at a provider can use; empty if none is known."""
+    rows = _files(_SHIPPED).get(provider)
+    return rows.cheapest if rows else ""
 
 
 @lru_cache(maxsize=1024)
@@ -190,5 +206,6 @@ def _user_rows() -> Rows | None:
 def forget() -> None:
     """Read the sheet anew: its files have changed."""
     _sheet.cache_clear()
+    maker_of.cache_clear()
     _layers.cache_clear()
     _files.cache_clear()

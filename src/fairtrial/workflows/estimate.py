@@ -17,7 +17,6 @@ from fairtrial.core.answer import Answer, Request, Turn
 from fairtrial.core.experiment import Arm, Case, TargetSpec
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.ids import canonical_json
-from fairtrial.core.judge import can_see
 from fairtrial.core.options import build_scorer
 from fairtrial.core.settings import JudgeSpec, UserSpec
 from fairtrial.core.templates import TemplateError, fill
@@ -27,6 +26,7 @@ from fairtrial.engine.targets import build_target
 from fairtrial.engine.user import MAX_REPLY_TOKENS, SimulatedUser
 from fairtrial.judging.asking import longest_reply
 from fairtrial.providers.bounds import Most, is_bounded, most_tokens, most_usd
+from fairtrial.providers.judge_models import can_see
 from fairtrial.providers.prices import FREE, price_of_target
 
 _ANSWER_TOKENS = 2048  # of an answer that nothing limits, where another model reads it
