@@ -1,4 +1,4 @@
-"""A model server for measuring and testing: OpenAI's and Anthropic's protocols, chosen latency, chosen faults.
+"""A model server for measuring and testing: OpenAI's two protocols and Anthropic's, chosen latency, chosen faults.
 
 It is a raw asyncio protocol, so that it costs a fraction of what it measures, and it counts every call by prompt,
 so that a test can tell whether a call was made twice. `python -m benchmarks.mock_server --help`
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.strict import refusal
+from benchmarks.strict import Refusal, refusal
 
 FAULTS = ("429", "500", "reset", "empty", "hang", "blank", "cut")
 
@@ -35,6 +35,7 @@ class Behaviour:
     first_only: bool = False  # faults hit only the first call of a prompt
     refuse_stream: bool = False
     strict: bool = True  # what the real APIs refuse is refused
+    alike: dict[str, str] = field(default_factory=dict)  # models that nobody knows: each refuses what another refuses
 
 
 class State:
@@ -49,6 +50,7 @@ class State:
         self.most_open = self.open = 0
         self.luck, self.delays = random.Random(behaviour.seed), random.Random(behaviour.seed)
         self.bodies: list[dict[str, Any]] = []
+        self.refused: list[Refusal] = []
         self._hold_after: int | None = None
         self._held: list[Callable[[], None]] = []
 
@@ -144,9 +146,9 @@ class Connection(asyncio.Protocol):
 
     def post(self, path: str, head: bytes, body: dict[str, Any]) -> None:
         state, how = self.state, self.state.behaviour
-        prompt = body["messages"][-1]["content"]
+        prompt = (body.get("messages") or body["input"])[-1]["content"]
         if isinstance(prompt, list):  # with pictures
-            prompt = next(part["text"] for part in prompt if part["type"] == "text")
+            prompt = next(part["text"] for part in prompt if part["type"] in ("text", "input_text"))
         state.bodies = [*state.bodies[-20:], body]
         if how.key and how.key.encode() not in head:
             self.reply(401, {"error": {"message": f"Incorrect API key: {_key(head)}"}})
@@ -155,9 +157,10 @@ class Connection(asyncio.Protocol):
             self.reply(404, {"error": {"message": f"The model `{body.get('model')}` does not exist"}})
             return
         state.count_call(prompt)
-        refused = refusal(path, _headers(head), body) if how.strict else None
+        refused = refusal(path, _headers(head), body, alike=how.alike) if how.strict else None
         if refused:
-            self.reply(*refused)
+            state.refused.append(refused)
+            self.reply(refused.status, refused.body)
             return
         fault = state.fault(prompt)
         state.open += 1
@@ -172,12 +175,12 @@ class Connection(asyncio.Protocol):
     def answer(self, path: str, prompt: str, stream: bool, fault: str | None) -> None:
         how = self.state.behaviour
         latency = how.latency * (1 + how.jitter * self.state.delays.uniform(-1, 1))
-        speak = self.messages if "messages" in path.rsplit("/", 1)[-1] else self.completion
+        speak = _SPEAK.get(path.partition("?")[0].rsplit("/", 1)[-1], Connection.completion)
         if stream and fault not in ("429", "500", "blank"):
             self.loop.call_later(latency / 2, self.start_stream, fault)
-            self.loop.call_later(latency, speak, prompt, True, fault)
+            self.loop.call_later(latency, speak, self, prompt, True, fault)
         else:
-            self.loop.call_later(latency, speak, prompt, False, fault)
+            self.loop.call_later(latency, speak, self, prompt, False, fault)
 
     def start_stream(self, fault: str | None) -> None:
         self.raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -245,6 +248,28 @@ class Connection(asyncio.Protocol):
         ]
         self.end_stream([json.dumps(event) for event in events])
 
+    def response(self, prompt: str, stream: bool, fault: str | None) -> None:
+        self.state.open -= 1
+        if self.misbehave(stream, fault):
+            return
+        text = "" if fault == "empty" else self.text(prompt)
+        if text:
+            self.state.count_answer(prompt, delivered=not self.transport.is_closing())
+        usage = {"input_tokens": len(prompt) // 4 + 1, "output_tokens": len(text) // 4 + 1}
+        part = {"type": "output_text", "text": text, "annotations": []}
+        message = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [part]}
+        done = {"id": "r", "model": "mock", "status": "completed", "output": [message], "usage": usage}
+        if not stream:
+            self.reply(200, done)
+            return
+        half = len(text) // 2
+        events: list[Any] = [
+            {"type": "response.created", "response": {**done, "status": "in_progress", "output": []}},
+            *({"type": "response.output_text.delta", "item_id": "m", "delta": p} for p in (text[:half], text[half:])),
+            {"type": "response.completed", "response": done},
+        ]
+        self.end_stream([json.dumps(event) for event in events])
+
     def text(self, prompt: str) -> str:
         given = self.state.behaviour.answers
         if given:
@@ -283,6 +308,9 @@ class Connection(asyncio.Protocol):
         body = json.dumps(value).encode()
         head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n{extra}Content-Length: {len(body)}\r\n\r\n"
         self.raw(head.encode() + body)
+
+
+_SPEAK = {"messages": Connection.messages, "responses": Connection.response}
 
 
 def _headers(head: bytes) -> dict[str, str]:

@@ -291,8 +291,8 @@ async def model(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[..., 
     """Serve a script as `openai:` and `anthropic:`, and as the model of every agent."""
     async with AsyncExitStack() as stack:
 
-        async def serve(script: Script = look_up) -> Scripted:
-            served = await stack.enter_async_context(scripted_model(script))
+        async def serve(script: Script = look_up, **more: Any) -> Scripted:
+            served = await stack.enter_async_context(scripted_model(script, **more))
             for name, path in (("OPENAI", "/v1"), ("ANTHROPIC", "")):
                 monkeypatch.setenv(f"{name}_BASE_URL", served.url + path)
                 monkeypatch.setenv(f"{name}_API_KEY", "sk-test-key-0001")

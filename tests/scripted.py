@@ -12,14 +12,13 @@ from typing import Any
 
 from aiohttp import web
 
-from benchmarks.strict import refusal
+from benchmarks.strict import Refusal, refusal
 from examples.agents.scripted_model import Say, Turn, read_turn, stream, whole
-from tests.servers.vendors import Messages
+from tests.servers.vendors import deployed
 
 __all__ = ["Say", "Script", "Scripted", "Turn", "look_up", "scripted_model"]
 
 Script = Callable[[Turn], Say]
-_STRICT = ("/messages", "/chat/completions")  # the APIs of which we know what they refuse
 
 
 def look_up(turn: Turn) -> Say:
@@ -31,11 +30,16 @@ def look_up(turn: Turn) -> Say:
 
 
 class Scripted:
-    """The server's memory: every request that came. What the real APIs refuse is refused, unless it is not `strict`."""
+    """The server's memory: every request that came. What the real APIs refuse is refused, unless it is not `strict`.
 
-    def __init__(self, script: Script, *, strict: bool = True) -> None:
-        self.script, self.strict = script, strict
+    `alike` has names of models that nobody knows, each with a model that refuses the same.
+    """
+
+    def __init__(self, script: Script, *, strict: bool = True, alike: dict[str, str] | None = None) -> None:
+        self.script, self.strict, self.alike = script, strict, alike or {}
         self.bodies: list[dict[str, Any]] = []
+        self.paths: list[str] = []
+        self.refused: list[Refusal] = []
         self.turns: list[Turn] = []
         self.url = ""
 
@@ -43,35 +47,40 @@ class Scripted:
         """Reply as the script says, as a stream if one is asked for."""
         body = await request.json()
         self.bodies.append(body)
+        self.paths.append(request.path_qs)
+        if self.strict:
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            alike = deployed(self.alike, str(body.get("model")))
+            refused = refusal(request.path_qs, headers, body, alike=alike)
+            if refused:
+                self.refused.append(refused)
+                return web.json_response(refused.body, status=refused.status)
         path = request.path
         if "model" in request.match_info:  # Claude on Vertex
-            refused = Messages().refusal(path, {}, body)
             path, body = "/v1/messages", {**body, "model": request.match_info["model"]}
-        else:
-            headers = {name.lower(): value for name, value in request.headers.items()}
-            refused = refusal(path, headers, body) if self.strict and path.endswith(_STRICT) else None
-        if refused:
-            return web.json_response(refused[1], status=refused[0])
         self.turns.append(read_turn(path, body))
         said = self.script(self.turns[-1])
         number = len(self.bodies)
-        if body.get("stream") or not path.endswith(_STRICT):
+        if body.get("stream") or path.endswith(":streamGenerateContent"):
             content = stream(path, body, said, number)
             return web.Response(body=content, headers={"Content-Type": "text/event-stream"})
         return web.json_response(whole(path, body, said, number))
 
 
 @asynccontextmanager
-async def scripted_model(script: Script, *, strict: bool = True) -> AsyncIterator[Scripted]:
-    """Serve a script until the block ends."""
-    model = Scripted(script, strict=strict)
+async def scripted_model(
+    script: Script, *, strict: bool = True, alike: dict[str, str] | None = None
+) -> AsyncIterator[Scripted]:
+    """Serve a script until the block ends: at the vendors' own paths, on Azure, and below any path, as gateways do."""
+    model = Scripted(script, strict=strict, alike=alike)
     app = web.Application(client_max_size=2**26)
     for path in (
-        "/v1/messages",
         "/v1/projects/p/locations/global/publishers/anthropic/models/{model}:{call}",
-        "/v1/chat/completions",
-        "/v1/responses",
-        "/v1beta/models/{gemini}:streamGenerateContent",
+        "/v1beta/models/{gemini}:{way}",
+        "/v1/models/{gemini}:{way}",
+        "/{before:.*}/messages",
+        "/{before:.*}/chat/completions",
+        "/{before:.*}/responses",
     ):
         app.router.add_post(path, model.reply)
     runner = web.AppRunner(app)

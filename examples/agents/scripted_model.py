@@ -80,7 +80,11 @@ def stream(path: str, body: dict[str, Any], said: Say, number: int) -> bytes:
 
 def whole(path: str, body: dict[str, Any], said: Say, number: int) -> dict[str, Any]:
     """Return a reply to a request that asks for no stream."""
-    return _message(body, said, number) if path.endswith("/messages") else _completion(body, said, number)
+    if path.endswith("/responses"):
+        return _response(body, said, number)
+    if path.endswith("/messages"):
+        return _message(body, said, number)
+    return _completion(body, said, number) if path.endswith("/chat/completions") else next(_gemini(said))
 
 
 def _line(event: dict[str, Any], *, named: bool) -> bytes:
@@ -89,6 +93,14 @@ def _line(event: dict[str, Any], *, named: bool) -> bytes:
 
 
 # --- OpenAI's Responses: tools of an MCP server come in a namespace -------------------------------------------------
+
+_RESPONSES_USAGE = {
+    "input_tokens": _PROMPT,
+    "input_tokens_details": {"cached_tokens": _CACHED},
+    "output_tokens": _COMPLETION,
+    "output_tokens_details": {"reasoning_tokens": 0},
+    "total_tokens": _PROMPT + _COMPLETION,
+}
 
 
 def _responses_tools(body: dict[str, Any]) -> dict[str, dict[str, str]]:
@@ -115,9 +127,8 @@ def _read_responses(body: dict[str, Any]) -> Turn:
     return Turn("\n".join(filter(None, system)), "\n".join(questions), list(_responses_tools(body)), results)
 
 
-def _responses(body: dict[str, Any], said: Say, number: int) -> Iterator[dict[str, Any]]:
+def _items(body: dict[str, Any], said: Say, number: int) -> list[dict[str, Any]]:
     tools = _responses_tools(body)
-    yield {"type": "response.created", "response": {"id": f"resp_{number}"}}
     items: list[dict[str, Any]] = []
     if said.text:
         content = [{"type": "output_text", "text": said.text}]
@@ -125,7 +136,12 @@ def _responses(body: dict[str, Any], said: Say, number: int) -> Iterator[dict[st
     for place, (name, arguments) in enumerate(said.calls):
         call = {"id": f"fc_{number}_{place}", "call_id": f"call_{number}_{place}", "arguments": json.dumps(arguments)}
         items.append({"type": "function_call", **call, **tools.get(name, {"name": name})})
-    for place, item in enumerate(items):
+    return items
+
+
+def _responses(body: dict[str, Any], said: Say, number: int) -> Iterator[dict[str, Any]]:
+    yield {"type": "response.created", "response": {"id": f"resp_{number}"}}
+    for place, item in enumerate(_items(body, said, number)):
         at = {"output_index": place, "item_id": item["id"]}
         empty = {"content": []} if item["type"] == "message" else {"arguments": ""}
         yield {"type": "response.output_item.added", "output_index": place, "item": {**item, **empty}}
@@ -134,14 +150,7 @@ def _responses(body: dict[str, Any], said: Say, number: int) -> Iterator[dict[st
         else:
             yield {"type": "response.function_call_arguments.delta", **at, "delta": item["arguments"]}
         yield {"type": "response.output_item.done", "output_index": place, "item": {**item, "status": "completed"}}
-    usage = {
-        "input_tokens": _PROMPT,
-        "input_tokens_details": {"cached_tokens": _CACHED},
-        "output_tokens": _COMPLETION,
-        "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": _PROMPT + _COMPLETION,
-    }
-    yield {"type": "response.completed", "response": {"id": f"resp_{number}", "usage": usage}}
+    yield {"type": "response.completed", "response": {"id": f"resp_{number}", "usage": _RESPONSES_USAGE}}
 
 
 # --- Anthropic's Messages -------------------------------------------------------------------------------------------
@@ -261,6 +270,12 @@ def _message(body: dict[str, Any], said: Say, number: int) -> dict[str, Any]:
     }
 
 
+def _response(body: dict[str, Any], said: Say, number: int) -> dict[str, Any]:
+    shared = {"id": f"resp_{number}", "object": "response", "created_at": 0, "status": "completed", "error": None}
+    output = [{**item, "status": "completed"} for item in _items(body, said, number)]
+    return {**shared, "model": body["model"], "output": output, "usage": _RESPONSES_USAGE}
+
+
 def _completion(body: dict[str, Any], said: Say, number: int) -> dict[str, Any]:
     calls = [
         {
@@ -287,7 +302,7 @@ def _plain(content: Any, between: str = "") -> str:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers every POST with a stream."""
+    """Answers every POST, with a stream if one is asked for."""
 
     protocol_version = "HTTP/1.1"
     numbers = itertools.count(1)
@@ -297,7 +312,7 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         path = self.path.partition("?")[0]
         said, number = search(read_turn(path, body)), next(self.numbers)
-        in_one_piece = path.endswith(("/messages", "/chat/completions")) and not body.get("stream")
+        in_one_piece = not body.get("stream") and not path.endswith(":streamGenerateContent")
         if in_one_piece:
             content = json.dumps(whole(path, body, said, number)).encode()
         else:

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
-from benchmarks import strict, strict_vendors
+from benchmarks.strict import Refusal, refusal
+from benchmarks.strict_vendors import signature_is_right
 
 SECRET = "aws-secret-0001"  # the key that signs requests to Bedrock
-DEPLOYED = {"my-dep": "gpt-5.1"}  # what is behind a deployment on Azure
+DEPLOYED = {"my-dep": "gpt-5.1"}  # what is behind a deployment on Azure; `dep-MODEL` is a deployment of any model
 
 
 @dataclass
@@ -50,6 +51,8 @@ class Vendors:
     def __init__(self) -> None:
         self.say: Any = Say()
         self.heard: list[Heard] = []
+        self.refused: list[tuple[Heard, Refusal]] = []  # requests that were refused because of what they ask for
+        self.alike: dict[str, str] = {}  # models that nobody knows: each refuses what another refuses
         self.url = ""
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
@@ -61,9 +64,13 @@ class Vendors:
         speak = dialect_of(path)
         if speak is None:
             return web.json_response({"error": {"message": f"nothing at {path}"}}, status=404)
-        refused = self._unauthorized(path, headers, raw) or speak.refusal(path, headers, body)
+        refused = self._unauthorized(path, headers, raw)
+        if not refused and (refused := speak.refusal(path, headers, body, self.alike)):
+            self.refused.append((self.heard[-1], refused))
+        if refused and refused.status == 200:  # an error that comes as an event
+            return web.Response(body=b"".join(sse(refused.body, named=True)), content_type=speak.media)
         if refused:
-            return web.json_response(refused[1], status=refused[0])
+            return web.json_response(refused.body, status=refused.status, headers=refused.headers)
         say = self.say.pop(0) if isinstance(self.say, list) else self.say
         if say.error:
             return web.json_response(say.error[1], status=say.error[0], headers=say.headers)
@@ -77,13 +84,19 @@ class Vendors:
             await response.write(piece)
         return response
 
-    def _unauthorized(self, path: str, headers: dict[str, str], raw: bytes) -> tuple[int, Any] | None:
+    def _unauthorized(self, path: str, headers: dict[str, str], raw: bytes) -> Refusal | None:
         signed = headers.get("authorization", "").startswith("AWS4")
-        if signed and not strict_vendors.signature_is_right(f"http://x{path}", headers, raw, SECRET):
-            return 403, {"message": "The request signature we calculated does not match the signature you provided."}
+        if signed and not signature_is_right(f"http://x{path}", headers, raw, SECRET):
+            wrong = "The request signature we calculated does not match the signature you provided."
+            return Refusal(403, {"message": wrong})
         given = headers.get("authorization") or headers.get("x-api-key") or headers.get("api-key")
         given = given or headers.get("x-goog-api-key")
-        return None if given else (401, {"error": {"message": "no key", "type": "authentication_error"}})
+        return None if given else Refusal(401, {"error": {"message": "no key", "type": "authentication_error"}})
+
+
+def deployed(names: dict[str, str], name: str) -> dict[str, str]:
+    """Which models names stand for, with one more if it is that of a deployment."""
+    return {name: name.removeprefix("dep-"), **DEPLOYED, **names}
 
 
 def sse(*events: Any, named: bool = False) -> Iterator[bytes]:
@@ -115,14 +128,10 @@ class Chat:
     media = "text/event-stream"
     after_cut = 3  # the events at the end that a cut stream lacks: finish, usage, [DONE]
 
-    def refusal(self, path: str, headers: dict[str, str], body: Any) -> strict.Refusal | None:
-        if path.startswith("/mistral"):
-            return strict_vendors.mistral(body)
-        if "/deployments/" in path and "api-version=" not in path:
-            return 404, {"error": {"code": "404", "message": "Resource not found"}}
-        if str(body.get("model")).startswith("openai/gpt-oss"):
-            return strict_vendors.groq(body)
-        return strict.refusal(path, headers, {**body, "model": DEPLOYED.get(body.get("model"), body.get("model"))})
+    def refusal(
+        self, path: str, headers: dict[str, str], body: Any, alike: dict[str, str] | None = None
+    ) -> Refusal | None:
+        return refusal(path, headers, body, alike=deployed(alike or {}, str(body.get("model"))))
 
     def streams(self, path: str, body: Any) -> bool:
         return bool(body.get("stream"))
@@ -216,9 +225,6 @@ class Responses(Chat):
 
     after_cut = 1
 
-    def refusal(self, path: str, headers: dict[str, str], body: Any) -> strict.Refusal | None:
-        return strict_vendors.responses(body)
-
     def response(self, say: Say) -> dict[str, Any]:
         output: list[dict[str, Any]] = []
         if say.thinking:
@@ -303,21 +309,6 @@ class Messages(Chat):
 
     after_cut = 2
 
-    def refusal(self, path: str, headers: dict[str, str], body: Any) -> strict.Refusal | None:
-        if "/publishers/" not in path:
-            return strict.refusal("/v1/messages", headers, body)
-        body = dict(body)
-        version = {"vertex-2023-10-16": "2023-06-01", "2026-10-21": "2026-10-21"}.get(body.pop("anthropic_version", ""))
-        if version is None or "model" in body:
-            message = (
-                "anthropic_version: Field required" if version is None else "model: Extra inputs are not permitted"
-            )
-            return 400, {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}
-        model = re.search(r"/models/([^:]+):", path)[1]
-        if path.split(":")[-1] != ("streamRawPredict" if body.get("stream") else "rawPredict"):
-            return 400, {"error": {"code": 400, "message": "stream and the path differ"}}
-        return strict.refusal("/v1/messages", {"anthropic-version": version}, {**body, "model": model})
-
     def message(self, say: Say) -> dict[str, Any]:
         blocks: list[dict[str, Any]] = []
         if say.thinking:
@@ -384,10 +375,12 @@ class Gemini(Chat):
 
     after_cut = 1
 
-    def refusal(self, path: str, headers: dict[str, str], body: Any) -> strict.Refusal | None:
+    def refusal(
+        self, path: str, headers: dict[str, str], body: Any, alike: dict[str, str] | None = None
+    ) -> Refusal | None:
         if ":stream" in path and "alt=sse" not in path:
-            return 400, {"error": {"code": 400, "message": "this fake streams server-sent events only"}}
-        return strict_vendors.gemini(path, body)
+            return Refusal(400, {"error": {"code": 400, "message": "this fake streams server-sent events only"}})
+        return super().refusal(path, headers, body, alike)
 
     def streams(self, path: str, body: Any) -> bool:
         return ":streamGenerateContent" in path
@@ -452,9 +445,6 @@ class Converse(Chat):
     media = "application/vnd.amazon.eventstream"
     after_cut = 1
 
-    def refusal(self, path: str, headers: dict[str, str], body: Any) -> strict.Refusal | None:
-        return strict_vendors.converse(path.replace("%3A", ":"), body)
-
     def streams(self, path: str, body: Any) -> bool:
         return path.endswith("/converse-stream")
 
@@ -508,13 +498,16 @@ class Converse(Chat):
 class Embedding(Chat):
     """Embeddings of every vendor, by the path."""
 
-    def refusal(self, path: str, headers: dict[str, str], body: Any) -> strict.Refusal | None:
+    def refusal(
+        self, path: str, headers: dict[str, str], body: Any, alike: dict[str, str] | None = None
+    ) -> Refusal | None:
         keys = {"model", "input", "encoding_format"}
         if "/model/" in path:
             keys = {"inputText"}
         if "EmbedContents" in path:
             keys = {"requests"}
-        return (400, {"error": {"message": f"unknown: {set(body) - keys}"}}) if set(body) - keys else None
+        more = set(body) - keys
+        return Refusal(400, {"error": {"message": f"unknown: {more}"}}) if more else None
 
     def streams(self, path: str, body: Any) -> bool:
         return False
@@ -545,6 +538,7 @@ def frame(event: str, value: Any, *, exception: bool = False) -> bytes:
 
 
 _DIALECTS: tuple[tuple[str, Chat], ...] = (
+    (r"^/model/[^/]*claude[^/]*/invoke$", Messages()),
     (r"/embeddings(\?.*)?$|:batchEmbedContents$|^/model/[^/]+/invoke$", Embedding()),
     (r"^/mistral/.*chat/completions$", Mistral()),
     (r"/chat/completions(\?.*)?$", Chat()),
