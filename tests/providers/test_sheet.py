@@ -7,6 +7,7 @@ from datetime import date
 
 import pytest
 
+from benchmarks.refusals import Refusal, openai_error
 from fairtrial.cli.main import _run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import TargetSpec
@@ -167,7 +168,7 @@ async def test_what_a_server_refuses_is_left_out_from_then_on_and_recorded(name,
     key = "reasoning_effort" if name == "reasoning" else name
     async with vendors() as server:
         monkeypatch.setattr(
-            "benchmarks.strict.refusal", lambda path, headers, body: _refused(body, key, REFUSALS[name])
+            "tests.servers.vendors.refusal", lambda path, headers, body, alike: _refused(body, key, REFUSALS[name])
         )
         provider = {"nova": {"kind": "openai_api", "base_url": f"{server.url}/v1", "api_key": "k-0001"}}
         server.say = Say()
@@ -186,8 +187,7 @@ async def test_what_a_server_refuses_is_left_out_from_then_on_and_recorded(name,
 
 
 def _refused(body, key, message):
-    error = {"message": message, "type": "invalid_request_error", "param": key, "code": "unsupported_parameter"}
-    return (400, {"error": error}) if key in body else None
+    return Refusal(400, openai_error(message, key, "unsupported_parameter")) if key in body else None
 
 
 async def test_a_server_that_wants_another_name_for_the_limit_gets_it(run_suite, monkeypatch):
@@ -196,7 +196,7 @@ async def test_a_server_that_wants_another_name_for_the_limit_gets_it(run_suite,
     )
     async with vendors() as server:
         monkeypatch.setattr(
-            "benchmarks.strict.refusal", lambda path, headers, body: _refused(body, "max_tokens", message)
+            "tests.servers.vendors.refusal", lambda path, headers, body, alike: _refused(body, "max_tokens", message)
         )
         run = await run_suite(
             providers={"nova": {"kind": "openai_api", "base_url": f"{server.url}/v1", "api_key": "k-0001"}},

@@ -270,6 +270,6 @@ async def test_agents_have_their_tools_on_every_model(way, reasoning, run_suite,
             conditions={"with-facts": {"system": "Use the facts.", "mcp": ["facts"]}},
         )  # fmt: skip
         found = [told(refused) for refused in served.refused]
-        found += [f"{trial.target_id}: {trial.failure_message}" for trial in run.trials() if trial.failure_message]
+        found += [f"{trial.arm}: {trial.failure_message}" for trial in run.trials() if trial.failure_message]
         assert not found, "\n".join(found)
         assert {trial.score for trial in run.trials()} == {1.0}

@@ -109,7 +109,7 @@ def off(record: dict) -> dict:
 @pytest.fixture
 async def server(monkeypatch):
     async with vendors() as model:
-        model.say = Say()
+        model.say, model.alike = Say(), {"gpt-7-nova": "gpt-6.1-sol"}
         for name, path in BASES.items():
             monkeypatch.setenv(name, model.url + path)
             monkeypatch.setenv(name.replace("BASE_URL", "API_KEY"), "sk-test-key-0001")

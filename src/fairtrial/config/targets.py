@@ -94,12 +94,14 @@ class TargetResolver:
         self, path: KeyPath, entry: TargetEntry | JudgeEntry | UserEntry, agent: str, model: str
     ) -> TargetSpec | None:
         """Resolve an agent with its model: `tool-agent:openai:gpt-5-mini`."""
-        model = model or str(entry.options.get("model") or "")
+        named = str(entry.options.get("model") or "")
+        behind = {"model": named} if model and named and agent == "tool-agent" else {}  # a deployment
+        model = model or named
         article = "an" if agent[0] in "aeiou" else "a"
         if not model:
             self._source.problem((*path, "target"), f"{article} {agent} needs a model: `{agent}:openai:gpt-5-mini`")
             return None
-        model_entry = msgspec.structs.replace(entry, target=model, options={})
+        model_entry = msgspec.structs.replace(entry, target=model, options=behind)
         model_spec = self.resolve(path, model_entry)
         if model_spec is None:
             return None
@@ -107,7 +109,9 @@ class TargetResolver:
             self._source.problem((*path, "target"), f"{article} {agent} needs a model behind an API, not `{model}`")
             return None
         options = {name: value for name, value in entry.options.items() if name != "model"}
-        api = api_for(model_spec.kind, model_spec.provider, model_spec.model, tools=agent == "tool-agent")
+        options |= behind
+        known = behind.get("model") or model_spec.model
+        api = api_for(model_spec.kind, model_spec.provider, known, tools=agent == "tool-agent")
         spec = msgspec.structs.replace(
             model_spec,
             id=getattr(entry, "id", None) or entry.target,

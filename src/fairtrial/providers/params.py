@@ -32,6 +32,7 @@ class Api(msgspec.Struct, frozen=True, kw_only=True):
 
     refuses: frozenset[str] = frozenset()
     longest: int | None = None  # `max_tokens` to send if the API requires one and none is set
+    blank_stops: bool = True  # whether a text at which to stop can consist of blanks
     without_neutral: bool = False  # leave out a `top_p` of 1 and penalties of 0, which have no effect
     endpoint: str = "chat"  # its name in the model sheet
 
@@ -62,7 +63,7 @@ def supported_params(
     """
     api, sheet = _api_of(spec) or Api(), sheet_behind(spec)
     extra: dict[str, Any] = params.get("extra") or {}
-    reasoning = None if "reasoning" in refused else _reasoning(spec, sheet, params)
+    reasoning = None if "reasoning" in refused | sheet.refuses else _reasoning(spec, sheet, params)
     if tools and sheet.tools == "at_rest" and not _has_reasoning(extra):
         reasoning = "none"
     left_out = sheet.refuses | api.refuses | provider_of(spec).refuses | refused | {"reasoning", "extra"}
@@ -71,8 +72,7 @@ def supported_params(
     accepted = {name: value for name, value in params.items() if value is not None and name not in left_out}
     if api.longest is not None:
         accepted.setdefault("max_tokens", api.longest)
-    if api.without_neutral:
-        accepted = {name: value for name, value in accepted.items() if value != _DEFAULTS.get(name)}
+    accepted = _as_api_wants(api, accepted)
     if sheet.one_of_sampling and "temperature" in accepted:
         accepted.pop("top_p", None)
     if reasoning is not None:
@@ -80,6 +80,15 @@ def supported_params(
     if "max_tokens" in accepted:
         accepted["max_tokens"] = _length(sheet, accepted["max_tokens"], reasoning)
     return {**accepted, "extra": extra} if extra else accepted
+
+
+def _as_api_wants(api: Api, accepted: dict[str, Any]) -> dict[str, Any]:
+    if api.without_neutral:
+        accepted = {name: value for name, value in accepted.items() if value != _DEFAULTS.get(name)}
+    if api.blank_stops or "stop" not in accepted:
+        return accepted
+    visible = [text for text in accepted.pop("stop") if text.strip()]
+    return {**accepted, "stop": visible} if visible else accepted
 
 
 def _has_reasoning(extra: Mapping[str, Any]) -> bool:
@@ -140,6 +149,8 @@ def remarks(spec: TargetSpec, params: Mapping[str, Any], *, tools: bool = False)
     if wanted is not None and how is not None and given is not None and given != wanted and how.tokens is None:
         why = "accepts tools only without reasoning" if given != how.nearest(wanted) else f"takes {how.in_words()}"
         yield f"{why}: `reasoning: {wanted}` is sent as `{given}`"
+    if not api.blank_stops and not all(text.strip() for text in params.get("stop") or ()):
+        yield "cannot stop at blanks: such texts of `stop` are not sent"
     limit = params.get("max_tokens")
     if limit is not None and sheet.output is not None and limit > sheet.output:
         yield f"writes {sheet.output:,} tokens at most: `max_tokens: {limit}` is sent as that"

@@ -253,7 +253,7 @@ class AnthropicApi(HttpTarget):
         base_url="${ANTHROPIC_BASE_URL:-https://api.anthropic.com}",
         api_key="${ANTHROPIC_API_KEY}",
     )
-    api: ClassVar[Api] = Api(refuses=PENALTIES | {"seed"}, longest=_LONGEST, without_neutral=True)
+    api: ClassVar[Api] = Api(refuses=PENALTIES | {"seed"}, longest=_LONGEST, without_neutral=True, blank_stops=False)
     conversation: ClassVar[type[Conversation]] = AnthropicConversation
     streamed: ClassVar[type[Streamed]] = AnthropicStreamed
     batch_api: ClassVar[type[BatchApi] | None] = AnthropicBatches

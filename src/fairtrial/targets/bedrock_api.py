@@ -247,7 +247,7 @@ class BedrockApi(HttpTarget):
         signs_in=("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_ROLE_ARN"),
         prices="aws",
     )
-    api: ClassVar[Api] = Api(refuses=PENALTIES | {"seed"}, longest=_LONGEST, without_neutral=True)
+    api: ClassVar[Api] = Api(refuses=PENALTIES | {"seed"}, longest=_LONGEST, without_neutral=True, blank_stops=False)
     conversation: ClassVar[type[Conversation]] = BedrockConversation
     streamed: ClassVar[type[Streamed]] = BedrockStreamed
     stream_media: ClassVar[str] = "application/vnd.amazon.eventstream"

@@ -41,13 +41,15 @@ _MOST_OF_REPLY = 4096  # completion tokens to reckon with if the request sets no
 class ToolAgentOptions(Options, frozen=True, kw_only=True):
     """`max_steps` limits how often the model is asked, `tool_timeout` how many seconds one tool call may take.
 
-    With `resources` or `prompts`, those of the servers are tools too: `read_resource` and `get_prompt`.
+    With `resources` or `prompts`, those of the servers are tools too: `read_resource` and `get_prompt`. `model` is the
+    model behind a deployment with another name.
     """
 
     max_steps: Annotated[int, msgspec.Meta(ge=1)] = 20
     resources: bool = False
     prompts: bool = False
     tool_timeout: Annotated[float, msgspec.Meta(gt=0)] = 60.0
+    model: str | None = None
 
 
 class ToolAgent(Target):
@@ -67,7 +69,8 @@ class ToolAgent(Target):
         super().__init__(spec, options, folder)
         self._options = options
         api: type[HttpTarget] = registry.load("targets", spec.api)
-        self._model = api(msgspec.structs.replace(spec, options={}), api.options_type(), folder)
+        behind = {"model": options.model} if options.model else {}
+        self._model = api(msgspec.structs.replace(spec, options=behind), api.options_type(**behind), folder)
 
     @classmethod
     def batch_problem(cls, spec: TargetSpec) -> str:
