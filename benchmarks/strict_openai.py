@@ -49,6 +49,7 @@ _FAMILIES: tuple[tuple[str, Family], ...] = (
     (r"gpt-5\.\d-chat", Family(("medium",), "medium", window=272_000)),
     (r"gpt-5-pro", Family(("high",), "high", window=272_000)),
     (r"gpt-5\.\d-pro", Family(_ALL[3:6], "medium")),
+    # They refuse a temperature without being told an effort: github.com/AnswerDotAI/shell_sage/issues/77 (gpt-5.2-codex).
     (r"gpt-5[\w.]*-codex", Family((), "medium", window=272_000)),
     (r"gpt-5(?!\.)", Family(_ALL[1:5], "medium", window=272_000)),
     (r"gpt-5\.1", Family(_UP_TO_HIGH, "none", window=272_000)),

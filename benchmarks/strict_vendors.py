@@ -149,7 +149,8 @@ def _settings(call: Call, release: float, settings: dict[str, Any]) -> Refusal |
         return said("candidates", call)
     if release < (3 if on_vertex else 2.5):
         return None
-    if "presencePenalty" in settings or "frequencyPenalty" in settings:
+    # All of 2.5: github.com/vercel/ai/issues/8943; one of 0 is accepted: github.com/google-gemini/cookbook/issues/1290.
+    if settings.get("presencePenalty") or settings.get("frequencyPenalty"):
         return said("penalties", call)
     logprobs = "logprobs on Vertex" if on_vertex else "logprobs"
     return said(logprobs, call) if settings.get("responseLogprobs") else None
