@@ -21,7 +21,7 @@ from fairtrial.config import document
 from fairtrial.core import registry
 from fairtrial.core.extraction import Extraction
 from fairtrial.core.gate import GateSpec
-from fairtrial.core.providers import api_providers
+from fairtrial.core.providers import Provider, api_providers, known_providers
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.settings import PanelSpec, PriceSpec, RetrySpec
 from fairtrial.webpage import checks
@@ -77,8 +77,20 @@ _WIDE = 100
 PROVIDERS_INTRO = """\
 # Providers
 
-[How to use them](../targets.md). Variables in bold must be set; of the others, `…_BASE_URL` is for another address, and more specific
-names come first. `kind` is for servers of your own with the same API: `providers: {lab: {kind: google_api, base_url: …}}`.
+[How to use them](../targets.md). A suite names a model `provider:model`, as in `deepinfra:meta-llama/Llama-3.3-70B-Instruct`; the further
+names of a provider are those that other tools have for it. Variables in bold must be set; of the others, `…_BASE_URL` is for another address, and
+more specific names come first. For every provider of the kind `openai_api`, `NAME_BASE_URL` and `NAME_API_KEY` work, too. `kind` is for servers of
+your own with the same API: `providers: {lab: {kind: google_api, base_url: …}}`.
+"""
+LOCAL_INTRO = """\
+## Servers of your own
+
+They need no key, and cost nothing unless the suite's [`prices`](../targets.md#prices) say otherwise.
+"""
+LITELLM_INTRO = """\
+## Through LiteLLM
+
+`pip install 'fairtrial[litellm]'`; variables are those that LiteLLM reads.
 """
 SCORERS_INTRO = """\
 # Scorers
@@ -224,15 +236,30 @@ def scorers_page() -> str:
 
 
 def providers_page() -> str:
-    """Every provider of models with its variables; those in bold must be set."""
-    rows = []
-    for name, provider in sorted(api_providers().items()):
-        needed = provider.needed
-        other = [variable for variable in provider.variables if variable not in needed]
-        variables = " ".join([*(f"**`{variable}`**" for variable in needed), *(f"`{variable}`" for variable in other)])
-        rows.append(f"| `{name}:` | {provider.kind} | {variables} |")
-    header = "| name | kind | variables |\n| --- | --- | --- |\n"
-    return f"{NOTE}{PROVIDERS_INTRO}\n{header}" + "\n".join(rows) + "\n"
+    """Every provider of models with its address and variables; those in bold must be set."""
+    known = sorted(api_providers().items())
+    through = sorted((name, row) for name, row in known_providers().items() if row.kind == "litellm" and row.litellm)
+    header = "| name | kind | address | variables |\n| --- | --- | --- | --- |\n"
+    hosted = "".join(_provider_row(*item) for item in known if not item[1].local)
+    local = "".join(_provider_row(*item) for item in known if item[1].local)
+    others = "".join(f"| {_provider_names(name, row)} | `litellm:{row.litellm}/…` |\n" for name, row in through)
+    return (
+        f"{NOTE}{PROVIDERS_INTRO}\n{header}{hosted}\n{LOCAL_INTRO}\n{header}{local}\n"
+        f"{LITELLM_INTRO}\n| name | is |\n| --- | --- |\n{others}"
+    )
+
+
+def _provider_row(name: str, provider: Provider) -> str:
+    needed = provider.needed
+    other = [variable for variable in provider.variables if variable not in needed]
+    variables = " ".join([*(f"**`{variable}`**" for variable in needed), *(f"`{variable}`" for variable in other)])
+    address = provider.address.removesuffix("?api-version=")
+    shown = f"`{address}`" if address else "of the region"
+    return f"| {_provider_names(name, provider)} | {provider.kind} | {shown} | {variables} |\n"
+
+
+def _provider_names(name: str, provider: Provider) -> str:
+    return " ".join(f"`{each}:`" for each in (name, *provider.also))
 
 
 def suite_page() -> str:

@@ -15,6 +15,7 @@ from fairtrial.analyse.wording.leaderboards import headline
 from fairtrial.cli.main import COMMANDS
 from fairtrial.config import parse_suite
 from fairtrial.core import registry
+from fairtrial.core.providers import known_providers
 from fairtrial.suites import suite_path
 from fairtrial.tables.hub import Copy
 from tests import forks
@@ -70,6 +71,20 @@ def test_commands_in_the_documentation_exist(page):
     code = "\n".join(block + inline for block, inline in snippets)
     used = re.findall(r"(?:^|`)fairtrial ([a-z][a-z-]+)", code, re.MULTILINE)
     assert set(used) <= set(COMMANDS), set(used) - set(COMMANDS)
+
+
+def test_the_table_of_what_targets_take_is_about_all_of_them_and_true():
+    text = (REPO / "docs" / "prompts.md").read_text("utf-8").partition("## Which targets take what")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ") and "`" in line]
+    shown = set()
+    for names, chats, files, _ in rows:
+        for name in re.findall(r"`([\w-]+):?`", names):
+            kind = known_providers()[name].kind
+            cls = registry.load("targets", kind)
+            shown.add(kind)
+            assert chats.startswith(("yes", "turns")) == (cls.takes_chats or cls.takes_turns), name
+            assert files.startswith("yes") == cls.takes_files, name
+    assert shown == {provider.kind for provider in known_providers().values()} & {*registry.builtin_names("targets")}
 
 
 def test_every_part_is_documented():

@@ -47,3 +47,26 @@ async def test_one_token_of_each_that_is_ready(monkeypatch):
         server.say = Say(error=(401, {"error": {"message": "wrong key k-0001"}}))
         found = {finding.what: finding for finding in await _pings()}["google ping"]
         assert found.good is False and "HTTP 401" in found.found
+
+
+async def test_doctor_names_in_one_line_who_is_not_set_up(capsys, monkeypatch):
+    from fairtrial.cli.doctor import Finding, _in_short, _providers
+
+    monkeypatch.setenv("LITELLM_API_BASE", "http://127.0.0.1:9")
+    findings = await _providers()
+    assert {finding.what for finding in findings} >= {"deepinfra", "cohere", "vllm", "openclaw", "litellm-proxy"}
+    unreachable = {finding.what for finding in findings if finding.good is False}
+    assert unreachable == {"litellm-proxy"}  # somebody said that it is there
+    short = {finding.what: finding for finding in _in_short([Finding("store", "none yet", None), *findings])}
+    assert short.keys() >= {"store", "openai", "anthropic", "google", "openrouter", "litellm-proxy"}
+    assert "deepinfra, deepseek" in short["other providers"].found and "`fairtrial models`" in short["other providers"].advice
+    assert "vllm" in short["local servers"].found and len(short) < 12
+
+
+def test_every_provider_is_listed_with_what_it_needs(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert _run(["models"]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert api_providers().keys() <= lines.keys() and all(len(line) <= 80 for line in lines.values())
+    assert "DEEPINFRA_API_KEY" in lines["deepinfra"] and "yours" in lines["vllm"] and "OLLAMA_BASE_URL" in lines["ollama"]
+    assert "ready" not in lines["litellm-proxy"]

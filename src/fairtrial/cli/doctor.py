@@ -35,6 +35,8 @@ _EXTRAS = {
     "hub": ("datasets", "datasets of the Hugging Face Hub"),
 }
 _LOW_DISK_SPACE = 2**30
+_NO_KEY, _NOT_SIGNED_IN, _NO_ADDRESS, _SILENT = "no key", "not signed in", "no address", "no response from"
+_USUAL = ("openai", "anthropic", "google", "openrouter", "ollama")  # shown by themselves even if they are not set up
 _AGENT_MEMORY = 300 * 2**20  # a Claude Code process with a Python MCP server: see benchmarks/AGENTS.md
 
 
@@ -67,8 +69,27 @@ def command(ping: bool, store: str | None, as_json: bool) -> int:
     if as_json:
         print_json({"findings": [finding._asdict() for finding in findings]})
     else:
-        _print(findings)
+        _print(_in_short(findings))
     return 1 if any(finding.good is False for finding in findings) else 0
+
+
+def _in_short(findings: list[Finding]) -> list[Finding]:
+    """Return the findings with one for all the providers that are not set up, of which few people use more than two."""
+    unused = [finding for finding in findings if _is_unused(finding)]
+    silent = [finding.what for finding in unused if finding.found.startswith(_SILENT)]
+    unset = [finding.what for finding in unused if finding.what not in silent]
+    short = [finding for finding in findings if finding not in unused]
+    if unset:
+        advice = "to use one, see what it needs: `fairtrial models`"
+        short.append(Finding("other providers", f"not set up: {', '.join(sorted(unset))}", None, advice))
+    if silent:
+        short.append(Finding("local servers", f"not running: {', '.join(sorted(silent))}", None))
+    return short
+
+
+def _is_unused(finding: Finding) -> bool:
+    not_there = finding.found in (_NO_KEY, _NOT_SIGNED_IN, _NO_ADDRESS) or finding.found.startswith(_SILENT)
+    return not_there and finding.good is None and finding.what not in _USUAL
 
 
 def _print(findings: list[Finding]) -> None:
@@ -231,26 +252,29 @@ async def _providers() -> list[Finding]:
             continue  # the first is OpenAI again; the others find their address and sign in by themselves: see `--ping`
         if provider.signs_in:
             advice = f"set {' or '.join((*provider.signs_in, *provider.needed))} to use it"
-            checks.append(asyncio.sleep(0, Finding(name, "not signed in", None, advice)))
+            checks.append(asyncio.sleep(0, Finding(name, _NOT_SIGNED_IN, None, advice)))
+            continue
+        if not provider.needed and not provider.ready(variables.environment):
+            checks.append(asyncio.sleep(0, Finding(name, _NO_ADDRESS, None, f"set {provider.addresses[0]} to use it")))
             continue
         variables.fill(provider.api_key)
-        checks.append(_provider(name, url, variables))
+        checks.append(_provider(name, url, variables, local=provider.local))
     return list(await asyncio.gather(*checks))
 
 
-async def _provider(name: str, url: str, variables: Variables) -> Finding:
+async def _provider(name: str, url: str, variables: Variables, *, local: bool) -> Finding:
     from fairtrial.core.errors import FairtrialError
     from fairtrial.providers.transport import check_reachable
 
     shown = variables.hide(url).removesuffix("?api-version=")
     if variables.missing:
-        return Finding(name, "no key", None, f"set {', '.join(sorted(variables.missing))} to use it")
+        return Finding(name, _NO_KEY, None, f"set {', '.join(sorted(variables.missing))} to use it")
     try:
         await check_reachable(name, url, seconds=3.0)
     except FairtrialError:
-        # Ollama needs no key, so we cannot know whether the user wants it.
-        return Finding(name, f"no response from {shown}", None if name == "ollama" else False, "")
-    return Finding(name, f"key is set, {shown} responds" if name != "ollama" else f"{shown} responds")
+        # A server of one's own needs no key, so we cannot know whether the user wants it.
+        return Finding(name, f"{_SILENT} {shown}", None if local else False, "")
+    return Finding(name, f"{shown} responds" if local else f"key is set, {shown} responds")
 
 
 _SAME_MODELS = {"openai-responses": "openai", "vertex": "google"}  # as another provider
@@ -260,7 +284,8 @@ async def _pings() -> list[Finding]:
     """Ask every provider that is configured to say hello: at most 16 tokens, beside what a model must reason."""
     from fairtrial.providers import models
 
-    ready = [name for name, provider in models.listed_providers().items() if provider.ready(os.environ)]
+    listed = models.listed_providers().items()
+    ready = [name for name, provider in listed if provider.ready(os.environ) and not provider.local]
     return list(await asyncio.gather(*map(_ping, ready)))
 
 

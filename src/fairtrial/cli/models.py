@@ -46,17 +46,17 @@ def _show_providers(as_json: bool) -> None:
     from fairtrial.providers import models
 
     rows = [
-        (name, provider.ready(os.environ), provider.variables, len(models.of_provider(name)))
+        (name, provider.ready(os.environ), provider.variables, len(models.of_provider(name)), provider.local)
         for name, provider in sorted(api_providers().items())
     ]
     if as_json:
-        keys = ("provider", "ready", "variables", "models")
+        keys = ("provider", "ready", "variables", "models", "local")
         print_json({"providers": [dict(zip(keys, row, strict=True)) for row in rows]})
         return
     table = _table("provider", "", "models", "needs")
-    for name, ready, variables, count in rows:
+    for name, ready, variables, count, local in rows:
         needed = api_providers()[name].needed or api_providers()[name].signs_in or variables[-1:]
-        table.add_row(name, "ready" if ready else "", str(count or ""), " ".join(needed))
+        table.add_row(name, "yours" if local else "ready" if ready else "", str(count or ""), " ".join(needed))
     _print(table)
 
 

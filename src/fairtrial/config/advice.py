@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairtrial.config.suite import Suite
+from fairtrial.core import registry
+from fairtrial.core.options import read
 from fairtrial.core.questions import repeated_words
 from fairtrial.providers.judge_models import can_see, family_of
 from fairtrial.providers.params import remarks, unsupported_params
@@ -18,7 +20,7 @@ _STOPPING = (
 def warnings(suite: Suite) -> list[str]:
     """Return what users should know before they trust the results of a valid suite."""
     messages = [*suite.notes, *_confounded_prompts(suite), *_unseen_pages(suite), *_dropped_params(suite)]
-    messages += [*_dropped_files(suite), *_unconfined_code(suite)]
+    messages += [*_of_targets(suite), *_dropped_files(suite), *_unconfined_code(suite)]
     messages += [_STOPPING] if suite.settings.stop is not None else []
     messages += [repeated_words(suite.repeated, suite.case_count)] if suite.repeated else []
     for judge in suite.settings.judges:
@@ -49,6 +51,14 @@ def _dropped_params(suite: Suite) -> Iterator[str]:
         for (name, target, params), tools in zip(set_by_user, with_tools, strict=True)
         for remark in remarks(target, params, tools=tools)
     )
+
+
+def _of_targets(suite: Suite) -> Iterator[str]:
+    """Warn about whatever a kind of target has to say about those in the suite."""
+    for target in {arm.target.id: arm.target for arm in suite.arms}.values():
+        cls = registry.load("targets", target.kind)
+        if (options := read(cls.options_type, target.options, [])) is not None:
+            yield from cls.cautions(target, options)
 
 
 def _unconfined_code(suite: Suite) -> Iterator[str]:

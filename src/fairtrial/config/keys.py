@@ -20,6 +20,7 @@ import msgspec
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.places import cache_folder
+from fairtrial.core.providers import address_variables
 from fairtrial.core.secrets import is_private
 from fairtrial.core.trust import may_run_code
 from fairtrial.core.variables import Variables
@@ -46,12 +47,12 @@ class EnvFile(NamedTuple):
     @property
     def process_values(self) -> dict[str, str]:
         """The values passed to child processes: keys and addresses."""
-        return {n: value for n, value in self.values.items() if is_private(n, value) or _ADDRESS.fullmatch(n)}
+        return {n: value for n, value in self.values.items() if is_private(n, value) or _is_address(n)}
 
     @property
     def notices(self) -> list[str]:
         """Messages for the user before anything is sent."""
-        addresses = [name for name in self.values if _ADDRESS.fullmatch(name) and name not in os.environ]
+        addresses = [name for name in self.values if _is_address(name) and name not in os.environ]
         return [f"{name} is taken from {self.path}: keys may be sent to that address" for name in addresses]
 
     def check(self) -> None:
@@ -61,6 +62,10 @@ class EnvFile(NamedTuple):
                 f"{self.path} sets {name} to {address}, and your keys would be sent there: add --env-addresses once to "
                 "confirm it, or set it in the environment"
             )
+
+
+def _is_address(name: str) -> bool:
+    return _ADDRESS.fullmatch(name) is not None or name in address_variables()
 
 
 def env_files(folder: Path | None = None, *, confirm: bool = False) -> list[EnvFile]:
@@ -133,7 +138,7 @@ def _read(path: Path) -> EnvFile | None:
     unconfirmed = {
         name: value
         for name, value in values.items()
-        if _ADDRESS.fullmatch(name) and name not in os.environ and _identity(path, name, value) not in known
+        if _is_address(name) and name not in os.environ and _identity(path, name, value) not in known
     }
     usable = {name: value for name, value in values.items() if name not in refused and name not in unconfirmed}
     return EnvFile(path, usable, refused, unconfirmed)

@@ -1,19 +1,30 @@
-"""Addresses and keys of providers, as templates that are filled in from the environment."""
+"""Who provides models: names, addresses and keys, as templates that are filled in from the environment.
+
+The table is `providers.json`, one row for each name that a suite can use.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
 from fairtrial.core import registry
 
+_TABLE = Path(__file__).with_name("providers.json")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}")
+_DEFAULT = re.compile(r"\$\{\w+:-([^}]*)\}")
+_ADDRESS = re.compile(r"(?:https?://)?\$\{([A-Za-z_][A-Za-z0-9_]*)")  # the variable with which a template begins
+_HOST = re.compile(r"https?://([a-z0-9.-]+)")
+_THIS_MACHINE = ("127.0.0.1", "localhost", "::1", "0.0.0.0")  # noqa: S104
 
 
-class Provider(msgspec.Struct, frozen=True, kw_only=True):
+class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How to reach a provider, and where it differs from others with the same API."""
 
     kind: str
@@ -31,6 +42,12 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     stream_usage: bool = True  # whether it must be asked for token counts in a stream (`stream_options`)
     reasoning: str = "reasoning_effort"  # the key that sets how much its models reason
     batches: bool = True  # whether it has the batch API that others with its API have
+    local: bool = False  # whether it is a server of one's own, which needs no key and bills nobody
+    hosts: tuple[str, ...] = ()  # beside that of its address: of its regions, resources and earlier names
+    also: tuple[str, ...] = ()  # what other tools call it
+    promptfoo: tuple[str, ...] = ()  # what it is called in configurations of promptfoo only
+    litellm: str = ""  # its name in LiteLLM, if it has another one there
+    ended: str = ""  # the day on which it was switched off
 
     @property
     def variable(self) -> str:
@@ -56,10 +73,21 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
         )
         return tuple(dict.fromkeys(names))
 
+    @property
+    def address(self) -> str:
+        """Its usual address, in which only those variables are left that must be set."""
+        return _DEFAULT.sub(r"\1", self.base_url)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The variables that say to which server its key is sent."""
+        first = _ADDRESS.match(self.base_url)
+        return (first[1], *_addresses_in(self.instead.get(first[1], ()))) if first else ()
+
     def ready(self, environment: Mapping[str, str]) -> bool:
         """Return whether it can be used with the variables in this environment."""
         needed = self.resolved(environment).needed
-        if not needed and self.signs_in:
+        if not needed and not self.local:  # it signs in by itself, or is a gateway: something says that it is wanted
             return any(environment.get(name) for name in self.variables)
         return all(environment.get(name) for name in needed)
 
@@ -79,85 +107,19 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+def _addresses_in(templates: tuple[str, ...]) -> list[str]:
+    return [found[1] for template in templates if (found := _ADDRESS.match(template))]
+
+
 def _is_set(template: str, environment: Mapping[str, str]) -> bool:
     return all(environment.get(name) for name in _VARIABLE.findall(template))
 
 
-def _compatible(name: str, url: str, key: str = "", **differences: object) -> Provider:
-    """Return a provider with OpenAI's chat API, with `NAME_BASE_URL` for another address."""
-    return Provider(
-        kind="openai_api",
-        base_url=f"${{{name}_BASE_URL:-{url}}}",
-        api_key=f"${{{key or f'{name}_API_KEY'}}}",
-        batches=False,
-        **differences,  # type: ignore[arg-type]
-    )
-
-
-_PENALTIES = frozenset({"frequency_penalty", "presence_penalty"})
-
-# Providers that use another provider's API, and targets that are not an API.
-_OTHERS: dict[str, Provider] = {
-    "openrouter": _compatible("OPENROUTER", "https://openrouter.ai/api/v1", reasoning="reasoning"),
-    "groq": _compatible("GROQ", "https://api.groq.com/openai/v1", refuses=_PENALTIES),
-    "xai": _compatible("XAI", "https://api.x.ai/v1", prices="x-ai"),
-    "deepseek": _compatible("DEEPSEEK", "https://api.deepseek.com/v1", schemas=False, refuses=frozenset({"seed"})),
-    "together": _compatible("TOGETHER", "https://api.together.xyz/v1"),
-    "fireworks": _compatible("FIREWORKS", "https://api.fireworks.ai/inference/v1"),
-    "cerebras": _compatible("CEREBRAS", "https://api.cerebras.ai/v1", refuses=_PENALTIES),
-    "perplexity": _compatible(
-        "PERPLEXITY", "https://api.perplexity.ai", refuses=frozenset({"seed", "stop"}), stream_usage=False
-    ),
-    "huggingface": msgspec.structs.replace(
-        _compatible("HF", "https://router.huggingface.co/v1", "HF_TOKEN"),
-        instead={"HF_TOKEN": ("${HUGGINGFACE_API_KEY}", "${HUGGING_FACE_HUB_TOKEN}")},
-    ),
-    "ollama": Provider(
-        kind="openai_api",
-        base_url="${OLLAMA_BASE_URL:-http://127.0.0.1:11434/v1}",
-        api_key="${OLLAMA_API_KEY:-}",
-        batches=False,
-    ),
-    "litellm": Provider(kind="litellm"),
-    "http": Provider(kind="http"),
-    "https": Provider(kind="http"),
-    "local": Provider(kind="local"),
-    "mock": Provider(kind="mock"),
-    "replay": Provider(kind="replay"),
-    "python": Provider(kind="python_call"),
-    "command": Provider(kind="command"),
-    "tool-agent": Provider(kind="tool_agent"),
-    "claude-code": Provider(
-        kind="claude_code",
-        base_url="${ANTHROPIC_BASE_URL:-}",
-        api_key="${ANTHROPIC_API_KEY:-}",
-        usual=("ANTHROPIC_API_KEY",),
-    ),
-    "codex": Provider(kind="codex", base_url="${OPENAI_BASE_URL:-}", api_key="${OPENAI_API_KEY:-}", prices="openai"),
-    "gemini-cli": Provider(
-        kind="gemini_cli",
-        base_url="${GOOGLE_GEMINI_BASE_URL:-}",
-        api_key="${GOOGLE_API_KEY:-}",
-        instead={"GOOGLE_API_KEY": ("${GEMINI_API_KEY}",)},
-        prices="google",
-    ),
-    "opencode": Provider(kind="opencode"),
-}
 # Stands in imported suites whose original names no model: not a provider, so that `validate` asks for one.
 TO_CHOOSE = "choose:a-model"
 CHOOSE_A_MODEL = f"unknown provider `choose`: put PROVIDER:MODEL in place of `{TO_CHOOSE}`"
 # Agents around a model that is named as a target itself: `opencode:openai:gpt-5`.
 AROUND_A_MODEL = ("tool-agent", "opencode")
-# Names under which other tools know a provider.
-_SYNONYMS = {
-    "gemini": "google",
-    "vertex_ai": "vertex",
-    "vertexai": "vertex",
-    "azure_openai": "azure",
-    "together_ai": "together",
-    "fireworks_ai": "fireworks",
-    "grok": "xai",
-}
 
 
 @cache
@@ -168,9 +130,11 @@ def api_kinds() -> tuple[str, ...]:
 
 @cache
 def known_providers() -> dict[str, Provider]:
-    """Return the providers by name: one for each API (`targets/NAME_api.py` serves `NAME:model`), and the others."""
-    by_api = {_served_by(kind): registry.load("targets", kind).provider for kind in api_kinds()}
-    return {name: provider for name, provider in by_api.items() if provider is not None} | _OTHERS
+    """Return the providers by name: those of the table, and one for each further API (`NAME_api` serves `NAME:model`)."""
+    table = msgspec.json.decode(_TABLE.read_bytes(), type=dict[str, Provider])
+    served = {provider.kind for provider in table.values()}
+    others = {_served_by(kind): registry.load("targets", kind).provider for kind in api_kinds() if kind not in served}
+    return table | {name: provider for name, provider in others.items() if provider is not None}
 
 
 def _served_by(kind: str) -> str:
@@ -178,23 +142,53 @@ def _served_by(kind: str) -> str:
 
 
 def api_providers() -> dict[str, Provider]:
-    """Return the known providers of models behind an API."""
-    return {name: provider for name, provider in known_providers().items() if provider.kind in api_kinds()}
+    """Return the known providers of models behind an API that can be asked today."""
+    found = known_providers().items()
+    return {name: provider for name, provider in found if provider.kind in api_kinds() and not provider.ended}
+
+
+@cache
+def address_variables() -> frozenset[str]:
+    """Return the variables that say to which server a provider's key is sent."""
+    return frozenset(name for provider in known_providers().values() for name in provider.addresses)
+
+
+@cache
+def _synonyms() -> dict[str, str]:
+    return {other: name for name, provider in known_providers().items() for other in provider.also}
 
 
 def plain_name(provider: str) -> str:
     """Return our name of a provider that other tools call differently, such as `vertex` for `vertex_ai`."""
-    return _SYNONYMS.get(provider, provider)
+    return _synonyms().get(provider, provider)
+
+
+def provider_at(base_url: str) -> str | None:
+    """Return whose API an address is, by its host; None for gateways and servers that could be anybody's."""
+    host = urlsplit(base_url).hostname
+    if not host or host in _THIS_MACHINE:
+        return None
+    return next((name for pattern, name in _hosts() if fnmatchcase(host, pattern)), None)
+
+
+@cache
+def _hosts() -> tuple[tuple[str, str], ...]:
+    """Return patterns of hosts with the providers that are there."""
+    return tuple(
+        (pattern, name)
+        for name, provider in api_providers().items()
+        for pattern in (*_HOST.findall(provider.base_url), *provider.hosts)
+    )
 
 
 def find_provider(name: str, own: Mapping[str, Provider], environment: Mapping[str, str]) -> Provider | None:
     """Find a provider: the suite's own, a known one, one set by NAME_BASE_URL, or a target kind of a plug-in."""
     if name in own:
         return own[name]
+    variable = re.sub(r"\W", "_", name.upper())
     known = known_providers().get(plain_name(name))
     if known is not None:
-        return known.resolved(environment)
-    variable = name.upper().replace("-", "_")
+        return _as_named(known, variable, environment).resolved(environment)
     if environment.get(f"{variable}_BASE_URL"):
         return Provider(
             kind="openai_api",
@@ -202,6 +196,19 @@ def find_provider(name: str, own: Mapping[str, Provider], environment: Mapping[s
             api_key=f"${{{variable}_API_KEY:-}}",
         )
     return Provider(kind=name) if name in plugged_in() else None
+
+
+def _as_named(provider: Provider, variable: str, environment: Mapping[str, str]) -> Provider:
+    """Return a provider with NAME_BASE_URL and NAME_API_KEY where these are set, whatever its own variables are."""
+    if provider.kind != "openai_api":
+        return provider
+    set_ = {key for key in (f"{variable}_BASE_URL", f"{variable}_API_KEY") if environment.get(key)}
+    other = set_ - {*provider.variables}
+    return msgspec.structs.replace(
+        provider,
+        base_url=f"${{{variable}_BASE_URL}}" if f"{variable}_BASE_URL" in other else provider.base_url,
+        api_key=f"${{{variable}_API_KEY}}" if f"{variable}_API_KEY" in other else provider.api_key,
+    )
 
 
 @cache

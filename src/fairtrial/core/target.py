@@ -56,6 +56,11 @@ class Target:
         return ()
 
     @classmethod
+    def cautions(cls, spec: TargetSpec, options: Any) -> Iterable[str]:
+        """Return what users should know before they trust its answers, where it can be used."""
+        return ()
+
+    @classmethod
     def batch_problem(cls, spec: TargetSpec) -> str:
         """Return why this target cannot be asked in batches; empty if it can."""
         return "it is not asked through an API with batches"

@@ -88,11 +88,17 @@ def price_of_target(target: Target | type[Target], spec: TargetSpec, own: Mappin
 def find_price(spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None:
     """Return the price of a target's tokens, or None if it is unknown."""
     stated = stated_price(spec, own)
-    if stated is not None or spec.provider == "ollama":  # Ollama runs on the user's own machine
+    if stated is not None or _is_local(spec.provider):
         return stated or FREE
     if (known := sheet_of(spec.provider, spec.model).prices) is not None:
         return _price_of(known)
     return _listed_price(spec)
+
+
+def _is_local(provider: str) -> bool:
+    """Return whether nobody sends a bill: Ollama, vLLM and the like run on the user's own machines."""
+    known = known_providers().get(provider)
+    return known is not None and known.local
 
 
 def stated_price(spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None:

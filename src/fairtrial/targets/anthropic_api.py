@@ -12,7 +12,6 @@ from fairtrial.batches.anthropic import AnthropicBatches
 from fairtrial.core.answer import REFUSED, Answer, Failure, Request
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
-from fairtrial.core.providers import Provider
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Conversation, Result, Turn, read_call
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
@@ -248,11 +247,6 @@ class AnthropicStreamed(Streamed):
 class AnthropicApi(HttpTarget):
     """A model behind the Messages API."""
 
-    provider: ClassVar[Provider | None] = Provider(
-        kind="anthropic_api",
-        base_url="${ANTHROPIC_BASE_URL:-https://api.anthropic.com}",
-        api_key="${ANTHROPIC_API_KEY}",
-    )
     api: ClassVar[Api] = Api(refuses=PENALTIES | {"seed"}, longest=_LONGEST, without_neutral=True, blank_stops=False)
     conversation: ClassVar[type[Conversation]] = AnthropicConversation
     streamed: ClassVar[type[Streamed]] = AnthropicStreamed

@@ -6,7 +6,6 @@ from typing import ClassVar
 from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
 
 from fairtrial.core.experiment import TargetSpec
-from fairtrial.core.providers import Provider
 from fairtrial.core.target import Options
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.embeddings import PATH as EMBEDDINGS
@@ -25,17 +24,6 @@ class AzureApi(OpenaiApi):
 
     options_type: ClassVar[type[Options]] = AzureOptions
     batch_api: ClassVar[type[BatchApi] | None] = None
-    provider: ClassVar[Provider | None] = Provider(
-        kind="azure_api",
-        base_url="${AZURE_OPENAI_ENDPOINT}?api-version=${OPENAI_API_VERSION:-}",
-        api_key="${AZURE_OPENAI_API_KEY}",
-        instead={
-            "AZURE_OPENAI_ENDPOINT": ("${AZURE_API_BASE}", "https://${AZURE_API_HOST}"),
-            "OPENAI_API_VERSION": ("${AZURE_OPENAI_API_VERSION}", "${AZURE_API_VERSION}"),
-            # An Entra token comes before a key, as in OpenAI's own client.
-            "AZURE_OPENAI_API_KEY": ("Bearer ${AZURE_OPENAI_AD_TOKEN}", "${AZURE_API_KEY}"),
-        },
-    )
 
     @staticmethod
     def headers(spec: TargetSpec) -> dict[str, str]:

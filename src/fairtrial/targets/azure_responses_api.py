@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fairtrial.core.experiment import TargetSpec
-from fairtrial.core.providers import Provider
 from fairtrial.core.target import Options
 from fairtrial.providers.batch import BatchApi
 from fairtrial.targets.azure_api import AzureApi, AzureOptions, azure_url
@@ -17,7 +16,6 @@ class AzureResponsesApi(OpenaiResponsesApi):
 
     options_type: ClassVar[type[Options]] = AzureOptions
     batch_api: ClassVar[type[BatchApi] | None] = None
-    provider: ClassVar[Provider | None] = None
 
     @staticmethod
     def headers(spec: TargetSpec) -> dict[str, str]:

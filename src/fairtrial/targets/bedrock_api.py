@@ -18,7 +18,6 @@ from fairtrial.core.answer import Answer, Failure
 from fairtrial.core.errors import NotInstalledError, TargetUnusableError
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
-from fairtrial.core.providers import Provider
 from fairtrial.core.target import Options
 from fairtrial.providers.aws_frames import DamagedError, Frame, Frames
 from fairtrial.providers.conversation import BAD_TURN, Conversation, Result, Turn, merge, read_call
@@ -239,14 +238,6 @@ class BedrockApi(HttpTarget):
     """A model on Bedrock; requests are signed with your AWS credentials, or have a Bedrock API key."""
 
     options_type: ClassVar[type[Options]] = BedrockOptions
-    provider: ClassVar[Provider | None] = Provider(
-        kind="bedrock_api",
-        base_url="${BEDROCK_BASE_URL:-}",
-        api_key="${AWS_BEARER_TOKEN_BEDROCK:-}",
-        instead={"BEDROCK_BASE_URL": ("${AWS_ENDPOINT_URL_BEDROCK_RUNTIME}",)},
-        signs_in=("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_ROLE_ARN"),
-        prices="aws",
-    )
     api: ClassVar[Api] = Api(refuses=PENALTIES | {"seed"}, longest=_LONGEST, without_neutral=True, blank_stops=False)
     conversation: ClassVar[type[Conversation]] = BedrockConversation
     streamed: ClassVar[type[Streamed]] = BedrockStreamed

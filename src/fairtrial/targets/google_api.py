@@ -14,7 +14,6 @@ from fairtrial.batches.google import GoogleBatches
 from fairtrial.core.answer import FILTERED, Answer, Failure
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
-from fairtrial.core.providers import Provider
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Call, Conversation, Result, Turn, merge, read_call
 from fairtrial.providers.embeddings import EmbeddingCall, Vector
@@ -217,12 +216,6 @@ class GoogleStreamed(Streamed):
 class GoogleApi(HttpTarget):
     """A model behind the Gemini API."""
 
-    provider: ClassVar[Provider | None] = Provider(
-        kind="google_api",
-        base_url="${GEMINI_BASE_URL:-https://generativelanguage.googleapis.com}",
-        api_key="${GEMINI_API_KEY}",
-        instead={"GEMINI_API_KEY": ("${GOOGLE_API_KEY}",), "GEMINI_BASE_URL": ("${GOOGLE_GEMINI_BASE_URL}",)},
-    )
     api: ClassVar[Api] = Api(without_neutral=True)
     conversation: ClassVar[type[Conversation]] = GoogleConversation
     streamed: ClassVar[type[Streamed]] = GoogleStreamed

@@ -10,7 +10,6 @@ import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.file import File
-from fairtrial.core.providers import Provider
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Conversation, Result, Turn
 from fairtrial.providers.params import Api
@@ -59,12 +58,6 @@ class MistralApi(OpenaiApi):
     """A model behind Mistral's API."""
 
     batch_api: ClassVar[type[BatchApi] | None] = None
-    provider: ClassVar[Provider | None] = Provider(
-        kind="mistral_api",
-        base_url="${MISTRAL_BASE_URL:-https://api.mistral.ai/v1}",
-        api_key="${MISTRAL_API_KEY}",
-        stream_usage=False,  # it always sends token counts
-    )
     api: ClassVar[Api] = Api(without_neutral=True)
     conversation: ClassVar[type[Conversation]] = MistralConversation
     streamed: ClassVar[type[Streamed]] = MistralStreamed

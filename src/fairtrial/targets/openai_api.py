@@ -12,7 +12,6 @@ from fairtrial.batches.openai import OpenaiBatches
 from fairtrial.core.answer import FILTERED, REFUSED, Answer, Failure, Request
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
-from fairtrial.core.providers import Provider
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Conversation, Result, Turn, read_call
 from fairtrial.providers.embeddings import PATH as EMBEDDINGS
@@ -242,11 +241,6 @@ class OpenaiStreamed(Streamed):
 class OpenaiApi(HttpTarget):
     """A model behind an OpenAI-compatible server."""
 
-    provider: ClassVar[Provider | None] = Provider(
-        kind="openai_api",
-        base_url="${OPENAI_BASE_URL:-https://api.openai.com/v1}",
-        api_key="${OPENAI_API_KEY}",
-    )
     conversation: ClassVar[type[Conversation]] = OpenaiConversation
     streamed: ClassVar[type[Streamed]] = OpenaiStreamed
     batch_api: ClassVar[type[BatchApi] | None] = OpenaiBatches

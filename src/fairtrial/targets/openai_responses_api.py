@@ -12,7 +12,6 @@ from fairtrial.batches.openai import OpenaiBatches
 from fairtrial.core.answer import FILTERED, REFUSED, Answer, Failure, Request
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
-from fairtrial.core.providers import Provider
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import BAD_TURN, Conversation, Result, Turn, merge, read_call
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
@@ -182,12 +181,6 @@ class ResponsesStreamed(Streamed):
 class OpenaiResponsesApi(HttpTarget):
     """A model behind OpenAI's Responses API; nothing is stored there."""
 
-    provider: ClassVar[Provider | None] = Provider(
-        kind="openai_responses_api",
-        base_url="${OPENAI_BASE_URL:-https://api.openai.com/v1}",
-        api_key="${OPENAI_API_KEY}",
-        prices="openai",
-    )
     api: ClassVar[Api] = Api(refuses=PENALTIES | {"seed", "stop"}, endpoint="responses")
     conversation: ClassVar[type[Conversation]] = ResponsesConversation
     streamed: ClassVar[type[Streamed]] = ResponsesStreamed

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -14,7 +13,9 @@ from fairtrial.agent.session import Launch, Session
 from fairtrial.agent.settings import merged
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.experiment import McpServer, TargetSpec
+from fairtrial.core.providers import known_providers, provider_at
 from fairtrial.core.target import Options
+from fairtrial.providers.sheet import sheet_of
 from fairtrial.toolbox.process import Ended
 
 # The library that speaks the API of a model, by our name of the API; all are part of the program.
@@ -25,7 +26,9 @@ _LIBRARIES = {
     "google_api": "@ai-sdk/google",
     "mistral_api": "@ai-sdk/mistral",
 }
+_CHAT, _RESPONSES = "openai_api", "openai_responses_api"
 _VERSIONS = {"anthropic_api": "/v1", "google_api": "/v1beta"}  # of APIs, where our addresses do not have them
+_EDITS = ("edit", "write", "apply_patch")  # tools that change files: opencode allows them together, as `edit`
 _PROVIDER, _AGENT = "fairtrial", "trial"
 _KEY = "FAIRTRIAL_MODEL_KEY"
 _TOOLS_RETURN = 50_000  # tokens that the results of one step are taken to have at most
@@ -65,6 +68,19 @@ class Opencode(AgentProgram):
         if spec.api and spec.api not in _LIBRARIES:
             yield f"opencode cannot be told to use the API of {spec.provider}"
 
+    @classmethod
+    def cautions(cls, spec: TargetSpec, options: Any) -> Iterable[str]:
+        named, offered = [tool for tool in options.tools if tool in _EDITS], _edits_offered(spec.model)
+        if named and set(named) != set(offered):
+            given, listed = (" and ".join(f"`{tool}`" for tool in tools) for tools in (offered, named))
+            yield f"opencode gives {spec.model} {given} to change files, where `tools` names {listed}"
+        unsure = _library(spec) == _LIBRARIES[_CHAT] and spec.provider not in known_providers()
+        if unsure and _refuses_max_tokens(spec):
+            yield (
+                f"opencode sends `max_tokens` to a server with the chat API, which OpenAI refuses for {spec.model}: if "
+                f"{spec.provider} has the Responses API, write `kind: {_RESPONSES}` there under `providers`"
+            )
+
     def model_hosts(self) -> list[str]:
         return [self.spec.base_url]
 
@@ -90,7 +106,8 @@ class Opencode(AgentProgram):
 
     def _settings(self, session: Session) -> dict[str, Any]:
         system, servers = session.system_file(), session.request.mcp
-        tools = dict.fromkeys([*self.options.tools, *(f"{server.name}_*" for server in servers)], "allow")
+        named = ["edit" if tool in _EDITS else tool for tool in self.options.tools]
+        tools = dict.fromkeys([*named, *(f"{server.name}_*" for server in servers)], "allow")
         limits = {"context": self.options.context, "output": self.options.max_output}
         address = self.spec.base_url + _VERSIONS.get(self.spec.api, "")
         provider = {
@@ -173,10 +190,21 @@ class Opencode(AgentProgram):
 
 
 def _library(spec: TargetSpec) -> str:
-    """Return the library for a model; OpenAI's newest models refuse what the one for compatible servers sends."""
-    if spec.api == "openai_api" and urlsplit(spec.base_url).hostname == "api.openai.com":
-        return _LIBRARIES["openai_responses_api"]
-    return _LIBRARIES[spec.api]
+    """Return the library for a model: for OpenAI's own, at whichever address, the one that sends nothing they refuse."""
+    if spec.api != _CHAT:
+        return _LIBRARIES[spec.api]
+    at_home = provider_at(spec.base_url) == "openai"
+    return _LIBRARIES[_RESPONSES if at_home or (spec.provider == "openai" and _refuses_max_tokens(spec)) else _CHAT]
+
+
+def _refuses_max_tokens(spec: TargetSpec) -> bool:
+    return sheet_of("openai", spec.model).limit_name == "max_completion_tokens"
+
+
+def _edits_offered(model: str) -> tuple[str, ...]:
+    """Return the tools that opencode has for a model to change files with."""
+    patches = "gpt-" in model and "oss" not in model and "gpt-4" not in model
+    return ("apply_patch",) if patches else ("edit", "write")
 
 
 def _server(server: McpServer, config: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,6 @@ import msgspec
 from fairtrial.core.answer import Request
 from fairtrial.core.errors import NotInstalledError, TargetUnusableError
 from fairtrial.core.experiment import TargetSpec
-from fairtrial.core.providers import Provider
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Conversation
 from fairtrial.providers.params import Api
@@ -49,31 +48,6 @@ class VertexApi(GoogleApi):
 
     embeds: ClassVar[bool] = False
     batch_api: ClassVar[type[BatchApi] | None] = None
-    provider: ClassVar[Provider | None] = Provider(
-        kind="vertex_api",
-        base_url=(
-            f"${{VERTEX_BASE_URL:-https://{_HOST}}}"
-            "/v1beta1/projects/${GOOGLE_CLOUD_PROJECT:-}/locations/${GOOGLE_CLOUD_LOCATION:-global}"
-        ),
-        api_key="${VERTEX_API_KEY:-}",
-        instead={
-            "VERTEX_BASE_URL": ("${GOOGLE_VERTEX_BASE_URL}",),
-            "VERTEX_API_KEY": (
-                "Bearer ${VERTEX_ACCESS_TOKEN}",
-                "Bearer ${GOOGLE_OAUTH_ACCESS_TOKEN}",
-                "Bearer ${CLOUDSDK_AUTH_ACCESS_TOKEN}",
-            ),
-            "GOOGLE_CLOUD_PROJECT": (
-                "${VERTEXAI_PROJECT}",
-                "${ANTHROPIC_VERTEX_PROJECT_ID}",
-                "${VERTEX_PROJECT_ID}",
-            ),
-            "GOOGLE_CLOUD_LOCATION": ("${VERTEXAI_LOCATION}", "${CLOUD_ML_REGION}", "${VERTEX_REGION}"),
-        },
-        signs_in=("GOOGLE_APPLICATION_CREDENTIALS",),
-        usual=("GOOGLE_CLOUD_PROJECT",),
-        prices="google",
-    )
 
     def __init__(self, spec: TargetSpec, options: Any, folder: Path) -> None:
         super().__init__(spec, options, folder)

@@ -19,7 +19,7 @@ from fairtrial.importers._promptfoo.check import (
     words_of,
 )
 from fairtrial.importers._promptfoo.files import resolve
-from fairtrial.importers._promptfoo.vendors import LITELLM
+from fairtrial.importers._promptfoo.vendors import litellm_name
 
 _PROGRAM = re.compile(r"(?:python:|file://)*(.+\.(?:py|[mc]?[jt]s))")
 _HTML_TAGS = (
@@ -101,7 +101,7 @@ def similar(check: Check, at: Workshop) -> Result | None:
         return None
     if model.startswith(("python:", "litellm:")):  # a vendor whose own API alone has its embeddings
         vendor, _, rest = re.sub(r":embeddings?:", ":", name).partition(":")
-        return _by_function(check, at, "similarity", {"model": f"{LITELLM.get(vendor, f'{vendor}/')}{rest}"})
+        return _by_function(check, at, "similarity", {"model": f"{litellm_name(vendor)}{rest}"})
     scorer = {"type": "similar", "embedder": model, "threshold": given_or(check.threshold, 0.75)}
     return (
         Result({"type": "best_of", "scorer": scorer, "references": texts})

@@ -5,27 +5,34 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fairtrial.core.providers import Provider, known_providers
+from fairtrial.core.providers import known_providers
 from fairtrial.importers._promptfoo.code import CodeFile
 from fairtrial.importers._promptfoo.notes import Notes
-from fairtrial.importers._promptfoo.nunjucks import converted, variable
+from fairtrial.importers._promptfoo.nunjucks import converted, variable, variables_in
 from fairtrial.importers._promptfoo.settings import CALLBACKS, Settings, chat_takes, has_extra, is_plain
-from fairtrial.importers._promptfoo.vendors import LITELLM, NAMES, NOT_CHAT, SERVERS, Server, is_kind, vertex
+from fairtrial.importers._promptfoo.vendors import (
+    NOT_CHAT,
+    Server,
+    compatible,
+    is_kind,
+    litellm_name,
+    our_name,
+    server_of,
+    through_litellm,
+    vertex,
+    with_variables,
+)
 
-_DEFAULT_URL = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 _OPENCLAW = {
     "backend_model": "x-openclaw-model", "model_override": "x-openclaw-model", "session_key": "x-openclaw-session-key",
     "message_channel": "x-openclaw-message-channel", "account_id": "x-openclaw-account-id",
 }  # fmt: skip
 _AWS = {"region": "aws_region_name", "profile": "aws_profile_name"}
 
-# Providers of promptfoo that become ours by name. Where a configuration says more about one than its model and the
-# usual parameters (addresses, keys, settings in a vendor's own words), that stays in `providers:` or in code.
-_SAME = ("openai", "anthropic", "openrouter", "ollama")
-_COMPATIBLE = (
-    "groq", "xai", "deepseek", "together", "fireworks", "cerebras", "perplexity", "huggingface", "mistral",
-)  # fmt: skip
+# Providers of promptfoo become ours by name. Where a configuration says more about one than its model and the usual
+# parameters (addresses, keys, settings in a vendor's own words), that stays in `providers:` or in code.
 _OF_THEIR_OWN = ("google", "vertex", "bedrock", "azure")  # their settings have other names than OpenAI's
+_AS_OPENAI = ("openai", "anthropic", "openrouter", "ollama")  # whose settings are sent under the names that they have
 _PLACES = ("apiKeyEnvar", "apiBaseUrl", "apiHost", "headers", "organization", "projectId", "profile", "apiVersion")
 
 
@@ -41,7 +48,7 @@ class Models:
         if name == "echo":
             return {"target": "mock:echo"}
         first, _, rest = name.partition(":")
-        provider = NAMES.get(first, first)
+        provider = our_name(first)
         if provider == "openclaw":
             return self._openclaw(rest, config)
         kind, colon, model = rest.partition(":")
@@ -72,19 +79,18 @@ class Models:
                 "tests that go on from each other as one case with `turns`"
             )
         headers = {header: str(config[key]) for key, header in _OPENCLAW.items() if config.get(key)}
-        server = SERVERS["openclaw"]
-        if config.get("gateway_url"):
-            server = server._replace(base_url=f"{str(config['gateway_url']).rstrip('/')}/v1")
-        own = self._add("openclaw", server, {**config, "headers": {**headers, **(config.get("headers") or {})}})
-        return {"target": f"{own}:openclaw/{agent or 'main'}"}
+        config = {**config, "headers": {**headers, **(config.get("headers") or {})}}
+        address = f"{str(config['gateway_url']).rstrip('/')}/v1" if config.get("gateway_url") else ""
+        return {"target": f"{self._at('openclaw', address, config)}:openclaw/{agent or 'main'}"}
 
     def _responses(self, provider: str, name: str, model: str, config: dict[str, Any]) -> dict[str, Any] | None:
         plain = not has_extra(config) and not any(config.get(key) for key in (*CALLBACKS, *_PLACES))
         if provider == "openai" and plain:
             return {"target": f"openai-responses:{model}"} if model else None
-        if model and (provider == "openai" or provider in SERVERS) and not chat_takes(config):
+        server = server_of(provider)
+        if model and server and not chat_takes(config):
             given = _plain(self._settings.params(name, config))
-            own = {} if provider == "openai" else {"base_url": SERVERS[provider].base_url, "key": SERVERS[provider].key}
+            own = {} if provider == "openai" else server._asdict()
             if address := config.get("apiBaseUrl"):
                 own["base_url"] = str(address)
             made = self._code.call("call_responses", model, given, **own, **self._called(name, config))
@@ -98,14 +104,9 @@ class Models:
             return self._with_functions(provider, model, name, config)
         if provider == "azure":
             model = str(config.get("deploymentName") or model)
-        address = config.get("apiBaseUrl") or config.get("apiHost")
-        known = provider in _by_name() and provider != "litellm"
-        if known and not address and (config.get("headers") or config.get("organization")):
-            address = _DEFAULT_URL.sub(lambda m: variable(m[1], m[2]), _by_name()[provider].base_url)
-        if address and provider != "vertex":  # whose address follows from the region and the project
-            return {"target": f"{self._server(provider, str(address), config)}:{model}"}
-        if known:
-            return {"target": f"{provider}:{model}"}
+        address = str(config.get("apiBaseUrl") or config.get("apiHost") or "")
+        if compatible(provider) or provider == "anthropic" or (address and provider != "vertex"):
+            return {"target": f"{self._at(provider, address, config)}:{model}"}
         if provider == "bedrock" and model.startswith(("openai.", "mantle:")):
             region = config.get("region") or variable("AWS_REGION", "us-east-1")
             mantle = model.startswith("mantle:")
@@ -117,17 +118,16 @@ class Models:
             model = f"meta/{model}"  # who makes it is part of the name, unless that is Google
         claude = provider == "vertex" and "claude" in model
         special = claude or (provider in ("google", "vertex") and not is_plain(config))
-        if provider in SERVERS and not special:
-            server = SERVERS[provider] if provider != "vertex" else vertex(config)
+        server = vertex(config) if provider == "vertex" else server_of(provider)
+        if server and not special:
             if provider == "vertex" and "/" not in model:
                 model = f"google/{model}"
-            own = f"{provider}-proxy" if provider in known_providers() else provider
-            return {"target": f"{self._add(own, server, config)}:{model}"}
-        return self._litellm(provider, model, name, config) if provider in LITELLM else None
+            return {"target": f"{self._add(f'{provider}-proxy', server, config)}:{model}"}
+        return self._litellm(provider, model, name, config) if through_litellm(provider) else None
 
     def _litellm(self, provider: str, model: str, name: str, config: dict[str, Any]) -> dict[str, Any]:
         """Return a target for a model that only its vendor's own API serves."""
-        full = f"{LITELLM[provider]}{model}"
+        full = f"{litellm_name(provider)}{model}"
         params = self._settings.params(name, config, native=True)
         if provider in ("bedrock", "sagemaker"):
             aws = {ours: config[key] for key, ours in _AWS.items() if config.get(key)}
@@ -137,15 +137,15 @@ class Models:
 
     def _with_functions(self, provider: str, model: str, name: str, config: dict[str, Any]) -> dict[str, Any]:
         """Return a target for a model whose tools are functions of the user's, which promptfoo calls."""
-        known = _by_name().get(provider)
         address = str(config.get("apiBaseUrl") or config.get("apiHost") or "")
         where = {"base_url": address if "://" in address or not address else f"https://{address}"}
-        if provider in SERVERS and provider not in LITELLM:
-            where = {"base_url": where["base_url"] or SERVERS[provider].base_url, "key": SERVERS[provider].key}
-        elif provider != "openai":  # LiteLLM knows what its API is
+        server = server_of(provider) if compatible(provider) else None
+        if server is None:  # LiteLLM knows what its API is
             where = {"key": ""}
-            model = f"{LITELLM.get(provider, f'{provider}/')}{model}"
-        native = provider != "openai" and known is None
+            model = f"{litellm_name(provider)}{model}"
+        elif provider != "openai":
+            where = {"base_url": where["base_url"] or server.base_url, "key": server.key}
+        native = provider not in _AS_OPENAI
         given = _plain(self._settings.params(name, config, native=native))
         given = {key: value for key, value in given.items() if key not in ("toolConfig", *CALLBACKS)}
         made = self._code.call("call_chat", model, given, **where, **self._called(name, config))
@@ -161,18 +161,17 @@ class Models:
             return {}
         return {"callbacks": callbacks, "rounds": int(config.get("maxToolCallRounds") or 0)}
 
-    def _server(self, provider: str, address: str, config: dict[str, Any]) -> str:
-        """Add a server with an address of its own, and return its name."""
-        url = address if "://" in address or "\ue000" in address else f"https://{address}"
-        if provider == "azure" and "/openai" not in url:
-            url = f"{url.rstrip('/')}/openai/v1"
-        elif "apiHost" in config and not config.get("apiBaseUrl") and not re.search(r"/v\d", url):
-            url = f"{url.rstrip('/')}/v1"
-        key = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "openrouter": "OPENROUTER_API_KEY"}.get(
-            provider, SERVERS[provider].key if provider in SERVERS else ""
-        )
-        name = provider if provider not in known_providers() else f"{provider}-server"
-        return self._add(name, Server(url, key), config, {"kind": "anthropic_api"} if provider == "anthropic" else {})
+    def _at(self, provider: str, address: str, config: dict[str, Any]) -> str:
+        """Return our name of a provider, or that of a server in the suite where the configuration says more."""
+        known, server = known_providers().get(provider), server_of(provider)
+        key = server.key if server else known.variable if known else ""
+        if known is None:
+            return self._add(provider, Server(_completed(provider, address, config), key), config)
+        if not address and not _says_more(config, {key, known.variable}):
+            return provider
+        url = _completed(provider, address, config) if address else with_variables(known.base_url)
+        kind = {"kind": known.kind} if known.kind in ("anthropic_api", "mistral_api") else {}
+        return self._add(f"{provider}-server", Server(url, key), config, kind)
 
     def _add(self, name: str, server: Server, config: dict[str, Any], more: dict[str, Any] | None = None) -> str:
         """Add a server, and return its name: another one where there is a different server of that name."""
@@ -202,13 +201,27 @@ class Models:
         return variable(default) if default else ""
 
 
+def _says_more(config: dict[str, Any], keys: set[str]) -> bool:
+    """Return whether a configuration asks for more than a provider's name says: headers, or another key than usual."""
+    named = config.get("apiKeyEnvar") or next(iter(variables_in(str(config.get("apiKey") or ""))), "")
+    return bool(config.get("headers") or config.get("organization") or (named and named not in keys))
+
+
+def _completed(provider: str, address: str, config: dict[str, Any]) -> str:
+    """Return an address with what promptfoo adds to it."""
+    url = address if "://" in address or "\ue000" in address else f"https://{address}"
+    if provider == "azure" and "/openai" not in url:
+        return f"{url.rstrip('/')}/openai/v1"
+    if "apiHost" in config and not config.get("apiBaseUrl") and not re.search(r"/v\d", url):
+        return f"{url.rstrip('/')}/v1"
+    return url
+
+
 def _same_name(provider: str, model: str, config: dict[str, Any]) -> dict[str, Any] | None:
-    """Return a target of a provider that has the same name and variables here; None if it needs more than its name."""
-    if any(config.get(key) for key in (*CALLBACKS, *_PLACES)):
+    """Return a target of a provider with an API of its own; None if it needs more than its name."""
+    if provider not in _OF_THEIR_OWN or any(config.get(key) for key in (*CALLBACKS, *_PLACES)) or has_extra(config):
         return None
-    if provider in _COMPATIBLE:
-        return {"target": f"{provider}:{model}"}
-    if provider not in _OF_THEIR_OWN or has_extra(config) or (provider == "vertex" and "llama" in model):
+    if provider == "vertex" and "llama" in model:
         return None
     region = config.get("region")
     if provider == "azure":
@@ -221,7 +234,3 @@ def _same_name(provider: str, model: str, config: dict[str, Any]) -> dict[str, A
 def _plain(params: dict[str, Any]) -> dict[str, Any]:
     """Return `params` as one mapping, as an API takes them."""
     return {**{key: value for key, value in params.items() if key != "extra"}, **params.get("extra", {})}
-
-
-def _by_name() -> dict[str, Provider]:
-    return {name: provider for name, provider in known_providers().items() if name in _SAME}

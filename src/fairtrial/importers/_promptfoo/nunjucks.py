@@ -35,6 +35,11 @@ def variable(name: str, default: str | None = None) -> str:
     return f"{_OPEN}{name}{'' if default is None else ':-' + default}{_CLOSE}"
 
 
+def variables_in(text: str) -> list[str]:
+    """Return the names of the environment variables that a text refers to."""
+    return [found.partition(":-")[0] for found in _VARIABLE.findall(text)]
+
+
 def converted(text: str, environment: Mapping[str, Any] | None = None) -> str:
     """Return a template of Nunjucks as one of Jinja2; `environment` has what the configuration itself sets."""
     if "{{" not in text and "{%" not in text:

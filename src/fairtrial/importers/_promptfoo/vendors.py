@@ -1,10 +1,15 @@
-"""Vendors of models: their OpenAI-compatible servers, and the names by which LiteLLM knows the others."""
+"""Vendors of models by promptfoo's names: which of ours they are, and what LiteLLM calls those that we do not reach."""
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import Any, NamedTuple
 
+from fairtrial.core.providers import Provider, known_providers, plain_name
 from fairtrial.importers._promptfoo.nunjucks import variable
+
+_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 
 class Server(NamedTuple):
@@ -14,64 +19,13 @@ class Server(NamedTuple):
     key: str
 
 
-NAMES = {
-    "togetherai": "together", "azureopenai": "azure", "palm": "google", "fireworks-ai": "fireworks", "x": "xai",
-    "alicloud": "alibaba", "aliyun": "alibaba", "dashscope": "alibaba", "hf": "huggingface", "gemini": "google",
-}  # fmt: skip
-SERVERS = {
-    "abliteration": Server("https://api.abliteration.ai/v1", "ABLIT_KEY"),
-    "ai21": Server("https://api.ai21.com/studio/v1", "AI21_API_KEY"),
-    "aimlapi": Server("https://api.aimlapi.com/v1", "AIML_API_KEY"),
-    "alibaba": Server("https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
+# What vendors with an API of their own have beside it: the settings of promptfoo's users are often for this one.
+_OTHER_DOORS = {
     "azure": Server(f"https://{variable('AZURE_API_HOST')}/openai/v1", "AZURE_API_KEY"),
-    "cerebras": Server("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
-    "cloudflare-ai": Server(
-        f"https://api.cloudflare.com/client/v4/accounts/{variable('CLOUDFLARE_ACCOUNT_ID')}/ai/v1", "CLOUDFLARE_API_KEY"
-    ),
-    "cohere": Server("https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY"),
-    "cometapi": Server("https://api.cometapi.com/v1", "COMETAPI_KEY"),
-    "databricks": Server(f"{variable('DATABRICKS_WORKSPACE_URL')}/serving-endpoints", "DATABRICKS_TOKEN"),
-    "deepinfra": Server("https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
-    "deepseek": Server("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    "docker": Server("http://127.0.0.1:12434/engines/v1", ""),
-    "envoy": Server(f"{variable('ENVOY_API_BASE_URL')}", ""),
-    "fireworks": Server("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
-    "github": Server("https://models.github.ai/inference", "GITHUB_TOKEN"),
     "google": Server("https://generativelanguage.googleapis.com/v1beta/openai", "GOOGLE_API_KEY"),
-    "groq": Server("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-    "helicone": Server("http://127.0.0.1:8080/ai", ""),
-    "huggingface": Server("https://router.huggingface.co/v1", "HF_TOKEN"),
-    "hyperbolic": Server("https://api.hyperbolic.xyz/v1", "HYPERBOLIC_API_KEY"),
-    "lambdalabs": Server("https://api.lambda.ai/v1", "LAMBDA_API_KEY"),
-    "litellm": Server("http://127.0.0.1:4000", "LITELLM_API_KEY"),
-    "llama": Server("http://127.0.0.1:8080/v1", ""),
-    "llamaapi": Server("https://api.llama.com/compat/v1", "LLAMA_API_KEY"),
-    "llamafile": Server("http://127.0.0.1:8080/v1", ""),
-    "localai": Server("http://127.0.0.1:8080/v1", ""),
-    "minimax": Server("https://api.minimax.io/v1", "MINIMAX_API_KEY"),
-    "mistral": Server("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-    "moonshot": Server("https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
-    "nebius": Server("https://api.studio.nebius.com/v1", "NEBIUS_API_KEY"),
-    "novita": Server("https://api.novita.ai/v3/openai", "NOVITA_API_KEY"),
-    "nscale": Server("https://inference.api.nscale.com/v1", "NSCALE_SERVICE_TOKEN"),
-    "nvidia": Server("https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY"),
-    "openclaw": Server(f"{variable('OPENCLAW_GATEWAY_URL', 'http://127.0.0.1:18789')}/v1", "OPENCLAW_GATEWAY_TOKEN"),
-    "perplexity": Server("https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
-    "portkey": Server("https://api.portkey.ai/v1", "PORTKEY_API_KEY"),
-    "sambanova": Server("https://api.sambanova.ai/v1", "SAMBANOVA_API_KEY"),
-    "together": Server("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
-    "truefoundry": Server("https://llm-gateway.truefoundry.com", "TRUEFOUNDRY_API_KEY"),
-    "vercel": Server("https://ai-gateway.vercel.sh/v1", "VERCEL_AI_GATEWAY_API_KEY"),
-    "vertex": Server("", "VERTEX_ACCESS_TOKEN"),  # its address depends on the project
-    "vllm": Server("http://127.0.0.1:8000/v1", ""),
-    "xai": Server("https://api.x.ai/v1", "XAI_API_KEY"),
-    "zai": Server("https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
-}  # fmt: skip
-LITELLM = {  # vendors without such a server, or without everything that their own API can do
-    "bedrock": "bedrock/", "sagemaker": "sagemaker/", "watsonx": "watsonx/", "replicate": "replicate/",
-    "snowflake": "snowflake/", "google": "gemini/", "vertex": "vertex_ai/", "azureai": "azure_ai/",
-    "azure-foundry": "azure_ai/", "ovhcloud": "ovhcloud/", "volcengine": "volcengine/",
-}  # fmt: skip
+}
+_KEYS = {"vercel": "VERCEL_AI_GATEWAY_API_KEY", "litellm-proxy": "LITELLM_API_KEY"}  # where promptfoo reads another one
+_COMPATIBLE = ("openai_api", "mistral_api")  # APIs that take what promptfoo sends to OpenAI
 KINDS = (  # the part of a name that selects an API
     "chat", "messages", "completion", "text-generation", "text", "converse", "chat-completion", "openai", "llama",
     "anthropic", "jumpstart", "huggingface", "custom", "language",
@@ -82,7 +36,48 @@ NOT_CHAT = (
     "text-classification", "token-classification", "sentence-similarity", "openai-image", "nova-sonic", "agent", "kb",
     "agents-python", "api", "foundry-agent", "nova-reel", "luma-ray", "voice", "text-to-speech", "interactions",
 )  # fmt: skip
-_ONE_API = ("sagemaker", "bedrock", "cloudflare-ai", "databricks")  # whose names have a kind that is part of the API
+_ONE_API = ("sagemaker", "bedrock", "cloudflare", "databricks")  # whose names have a kind that is part of the API
+
+
+@cache
+def _names() -> dict[str, str]:
+    return {other: name for name, provider in known_providers().items() for other in provider.promptfoo}
+
+
+def our_name(vendor: str) -> str:
+    """Return our name of a provider of promptfoo's; one that is not known here keeps its own."""
+    return _names().get(vendor) or plain_name(vendor)
+
+
+def compatible(provider: str) -> Provider | None:
+    """Return a provider that takes what promptfoo sends to OpenAI, and is reached by its name here."""
+    known = known_providers().get(provider)
+    return known if known is not None and known.kind in _COMPATIBLE else None
+
+
+def with_variables(template: str) -> str:
+    """Return an address of ours with its variables as imported suites have them."""
+    return _VARIABLE.sub(lambda match: variable(match[1], match[2]), template)
+
+
+def server_of(provider: str) -> Server | None:
+    """Return the OpenAI-compatible server of a provider at its usual address, if it has one."""
+    known = compatible(provider)
+    if known is None:
+        return _OTHER_DOORS.get(provider)
+    return Server(with_variables(known.address), _KEYS.get(provider, known.variable))
+
+
+def through_litellm(provider: str) -> bool:
+    """Return whether LiteLLM reaches a provider that has no server of this kind, or more than that can do."""
+    known = known_providers().get(provider)
+    return known is not None and known.kind in ("litellm", "google_api", "vertex_api", "bedrock_api")
+
+
+def litellm_name(provider: str) -> str:
+    """Return what LiteLLM calls a provider, with the stroke that goes before the model."""
+    known = known_providers().get(our_name(provider))
+    return f"{(known.litellm if known else '') or provider}/"
 
 
 def vertex(config: dict[str, Any]) -> Server:
