@@ -74,7 +74,12 @@ def test_commands_in_the_documentation_exist(page):
 
 
 def test_the_table_of_what_targets_take_is_about_all_of_them_and_true():
-    text = (REPO / "docs" / "prompts.md").read_text("utf-8").partition("## Which targets take what")[2].partition("\n## ")[0]
+    text = (
+        (REPO / "docs" / "prompts.md")
+        .read_text("utf-8")
+        .partition("## Which targets take what")[2]
+        .partition("\n## ")[0]
+    )
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ") and "`" in line]
     shown = set()
     for names, chats, files, _ in rows:

@@ -59,7 +59,10 @@ async def test_doctor_names_in_one_line_who_is_not_set_up(capsys, monkeypatch):
     assert unreachable == {"litellm-proxy"}  # somebody said that it is there
     short = {finding.what: finding for finding in _in_short([Finding("store", "none yet", None), *findings])}
     assert short.keys() >= {"store", "openai", "anthropic", "google", "openrouter", "litellm-proxy"}
-    assert "deepinfra, deepseek" in short["other providers"].found and "`fairtrial models`" in short["other providers"].advice
+    assert (
+        "deepinfra, deepseek" in short["other providers"].found
+        and "`fairtrial models`" in short["other providers"].advice
+    )
     assert "vllm" in short["local servers"].found and len(short) < 12
 
 
@@ -68,5 +71,7 @@ def test_every_provider_is_listed_with_what_it_needs(capsys, monkeypatch):
     assert _run(["models"]) == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
     assert api_providers().keys() <= lines.keys() and all(len(line) <= 80 for line in lines.values())
-    assert "DEEPINFRA_API_KEY" in lines["deepinfra"] and "yours" in lines["vllm"] and "OLLAMA_BASE_URL" in lines["ollama"]
+    assert (
+        "DEEPINFRA_API_KEY" in lines["deepinfra"] and "yours" in lines["vllm"] and "OLLAMA_BASE_URL" in lines["ollama"]
+    )
     assert "ready" not in lines["litellm-proxy"]

@@ -158,7 +158,8 @@ def test_providers_are_ours_by_name_and_others_are_described_in_the_suite(tmp_pa
     assert urls["groq"] == "https://api.groq.com/openai/v1"
     assert urls["azure-server"] == "https://other.openai.azure.com/openai/v1"
     assert result.suite["providers"]["azure-server"]["api_key"] == "${OTHER_KEY}"
-    assert set(result.suite["providers"]) == {"azure-server", "cohere", "bedrock-openai"}
+    assert set(result.suite["providers"]) == {"azure-server", "bedrock-openai"}
+    assert urls["cohere"] == "https://api.cohere.ai/compatibility/v1"
     kinds = {arm.target.provider: arm.target.kind for arm in suite.arms}
     assert (kinds["google"], kinds["vertex"], kinds["azure"]) == ("google_api", "vertex_api", "azure_api")
     assert {"GROQ_API_KEY", "AWS_BEARER_TOKEN_BEDROCK"} <= suite.variables.assumed

@@ -121,7 +121,9 @@ def test_an_agent_of_openclaw_is_a_model_of_its_gateway(tmp_path):
     assert target.base_url == "http://127.0.0.1:18789/v1"
 
 
-@pytest.mark.parametrize(("vendor", "name"), [("sagemaker", "sagemaker"), ("watsonx", "watsonx"), ("azureai", "azure_ai")])
+@pytest.mark.parametrize(
+    ("vendor", "name"), [("sagemaker", "sagemaker"), ("watsonx", "watsonx"), ("azureai", "azure_ai")]
+)
 def test_vendors_without_such_a_server_go_through_litellm(tmp_path, vendor, name):
     _, target = imported(tmp_path, f"{vendor}:m")
     assert (target.kind, target.model) == ("litellm", f"{name}/m")

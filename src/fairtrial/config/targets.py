@@ -52,7 +52,9 @@ class TargetResolver:
             self._source.problem((*path, "target"), self._unknown(provider_name, model))
             return None
         if provider.ended:
-            self._source.problem((*path, "target"), f"{provider_name} was switched off on {provider.ended}: name another")
+            self._source.problem(
+                (*path, "target"), f"{provider_name} was switched off on {provider.ended}: name another"
+            )
             return None
         if provider.kind == "litellm" and provider.litellm:  # `sagemaker:endpoint` is `litellm:sagemaker/endpoint`
             provider_name, model = "litellm", f"{provider.litellm}/{model}"

@@ -130,7 +130,7 @@ def api_kinds() -> tuple[str, ...]:
 
 @cache
 def known_providers() -> dict[str, Provider]:
-    """Return the providers by name: those of the table, and one for each further API (`NAME_api` serves `NAME:model`)."""
+    """Return the providers by name: those of the table, and one for each further `NAME_api` of a plug-in."""
     table = msgspec.json.decode(_TABLE.read_bytes(), type=dict[str, Provider])
     served = {provider.kind for provider in table.values()}
     others = {_served_by(kind): registry.load("targets", kind).provider for kind in api_kinds() if kind not in served}

@@ -190,7 +190,7 @@ class Opencode(AgentProgram):
 
 
 def _library(spec: TargetSpec) -> str:
-    """Return the library for a model: for OpenAI's own, at whichever address, the one that sends nothing they refuse."""
+    """Return the library for a model: for OpenAI's, at whichever address, the one that sends nothing they refuse."""
     if spec.api != _CHAT:
         return _LIBRARIES[spec.api]
     at_home = provider_at(spec.base_url) == "openai"

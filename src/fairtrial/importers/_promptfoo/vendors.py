@@ -25,6 +25,7 @@ _OTHER_DOORS = {
     "google": Server("https://generativelanguage.googleapis.com/v1beta/openai", "GOOGLE_API_KEY"),
 }
 _KEYS = {"vercel": "VERCEL_AI_GATEWAY_API_KEY", "litellm-proxy": "LITELLM_API_KEY"}  # where promptfoo reads another one
+_ADDRESSES = {"DATABRICKS_HOST": "DATABRICKS_WORKSPACE_URL", "LITELLM_PROXY_API_BASE": "LITELLM_API_BASE"}
 _COMPATIBLE = ("openai_api", "mistral_api")  # APIs that take what promptfoo sends to OpenAI
 KINDS = (  # the part of a name that selects an API
     "chat", "messages", "completion", "text-generation", "text", "converse", "chat-completion", "openai", "llama",
@@ -56,8 +57,8 @@ def compatible(provider: str) -> Provider | None:
 
 
 def with_variables(template: str) -> str:
-    """Return an address of ours with its variables as imported suites have them."""
-    return _VARIABLE.sub(lambda match: variable(match[1], match[2]), template)
+    """Return an address of ours as it stands in imported suites: with the variables that promptfoo reads."""
+    return _VARIABLE.sub(lambda match: variable(_ADDRESSES.get(match[1], match[1]), match[2]), template)
 
 
 def server_of(provider: str) -> Server | None:
