@@ -59,3 +59,13 @@ def test_looking_sets_nothing(folder, capfd):
 def test_from_python_it_must_be_confirmed_too(folder):
     with pytest.raises(FairtrialError, match="add --env-addresses once"):
         variables_of(folder)
+
+
+@pytest.mark.parametrize(
+    "name", ["AZURE_API_HOST", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "DATABRICKS_HOST", "OPENCLAW_GATEWAY_URL"]
+)
+def test_so_must_every_address_of_a_provider_whatever_its_variable_is_called(folder, monkeypatch, name):
+    monkeypatch.delenv(name, raising=False)
+    (folder / ".env").write_text(f"{name}=127.0.0.1:9\n")
+    with pytest.raises(FairtrialError, match=f"sets {name} to 127.0.0.1:9, and your keys would be sent there"):
+        variables_of(folder)

@@ -9,6 +9,7 @@ from fairtrial.core import registry
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.experiment import DEFAULT_PARAMS, TargetSpec
 from fairtrial.core.options import read
+from fairtrial.core.providers import known_providers
 from fairtrial.core.target import Options, Target
 from tests.scripted import look_up
 from tests.servers.vendors import vendors
@@ -124,11 +125,12 @@ class TestEveryTarget:
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.endswith("_api")])
 class TestEveryApi:
-    """A vendor's API is one file: where its models live, what is sent, and how replies and turns are read."""
+    """A vendor's API is one file: what is sent, and how replies and turns are read; where its models live is a row."""
 
     def test_it_has_a_home(self, kind):
-        provider = registry.load("targets", kind).provider
-        assert provider.kind == kind and provider.base_url.startswith("${") and provider.api_key.startswith("${")
+        kind = kind.replace("azure_responses", "azure")  # to which `azure:` targets are led where they have to be
+        homes = [provider for provider in known_providers().values() if provider.kind == kind]
+        assert homes and all(home.base_url and home.api_key.startswith("${") for home in homes)
 
     def test_the_key_goes_out_in_a_header_and_nowhere_else(self, kind, tmp_path):
         target = build(kind, tmp_path, base_url="http://x", api_key="sk-secret-0001")
