@@ -72,6 +72,18 @@ def test_every_provider_is_listed_with_what_it_needs(capsys, monkeypatch):
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
     assert api_providers().keys() <= lines.keys() and all(len(line) <= 80 for line in lines.values())
     assert (
-        "DEEPINFRA_API_KEY" in lines["deepinfra"] and "yours" in lines["vllm"] and "OLLAMA_BASE_URL" in lines["ollama"]
+        "DEEPINFRA_API_KEY" in lines["deepinfra"] and "local" in lines["vllm"] and "OLLAMA_BASE_URL" in lines["ollama"]
     )
-    assert "ready" not in lines["litellm-proxy"]
+    assert "ready" not in lines["litellm-proxy"] and "LITELLM_PROXY_API_BASE" in lines["litellm-proxy"]
+    assert _run(["models", "moonshotai"]) == 0
+    assert "kimi" in capsys.readouterr().out
+    assert _run(["models", "deepinfra"]) == 0
+    assert "ask for them by name, such as deepinfra:MODEL" in capsys.readouterr().out
+
+
+def test_the_page_offers_the_models_of_every_provider_with_prices():
+    from fairtrial.providers import models
+
+    names = {model.name.partition(":")[0] for model in models.search("", most=10_000)}
+    assert {"cohere", "novita", "moonshot", "zai", "minimax", "databricks", "cloudflare", "meta", "ovhcloud"} <= names
+    assert models.with_provider("command-r-plus") == "cohere:command-r-plus"

@@ -54,9 +54,10 @@ def _show_providers(as_json: bool) -> None:
         print_json({"providers": [dict(zip(keys, row, strict=True)) for row in rows]})
         return
     table = _table("provider", "", "models", "needs")
-    for name, ready, variables, count, local in rows:
-        needed = api_providers()[name].needed or api_providers()[name].signs_in or variables[-1:]
-        table.add_row(name, "yours" if local else "ready" if ready else "", str(count or ""), " ".join(needed))
+    for name, ready, _, count, local in rows:
+        provider = api_providers()[name]
+        needed = provider.needed or provider.signs_in or provider.addresses[:1]
+        table.add_row(name, "local" if local else "ready" if ready else "", str(count or ""), " ".join(needed))
     _print(table)
 
 

@@ -1,6 +1,7 @@
 """Who provides models: names, addresses and keys, as templates that are filled in from the environment.
 
-The table is `providers.json`, one row for each name that a suite can use.
+The table is `providers.json`, one row for each name that a suite can use. Who makes models comes before who serves
+them, and both before who passes questions on: a model without its provider is taken to be of the first that has it.
 """
 
 from __future__ import annotations
@@ -132,8 +133,8 @@ def api_kinds() -> tuple[str, ...]:
 def known_providers() -> dict[str, Provider]:
     """Return the providers by name: those of the table, and one for each further `NAME_api` of a plug-in."""
     table = msgspec.json.decode(_TABLE.read_bytes(), type=dict[str, Provider])
-    served = {provider.kind for provider in table.values()}
-    others = {_served_by(kind): registry.load("targets", kind).provider for kind in api_kinds() if kind not in served}
+    plugged = (kind for kind in api_kinds() if kind not in registry.builtin_names("targets"))
+    others = {_served_by(kind): registry.load("targets", kind).provider for kind in plugged}
     return table | {name: provider for name, provider in others.items() if provider is not None}
 
 
