@@ -89,6 +89,14 @@ class TestTable:
         gateway = TargetSpec(id="t", kind="openai_api", provider="litellm-proxy", model="m")
         assert find_price(gateway, {}) is None
 
+    def test_a_server_of_the_suite_at_a_providers_address_has_its_prices(self):
+        team = TargetSpec(
+            id="t", kind="openai_api", provider="team", model="gpt-4o", base_url="https://api.openai.com/v1"
+        )
+        assert find_price(team, {}) == find_price(msgspec.structs.replace(team, provider="openai", base_url=""), {})
+        assert find_price(team, {}).rates[0].prompt > 0
+        assert find_price(msgspec.structs.replace(team, base_url="https://gateway.example.com/v1"), {}) is None
+
     def test_the_names_of_other_tools_are_ours(self, write_suite):
         spec = target_of(write_suite, "together_ai/meta-llama/x", {"TOGETHERAI_API_KEY": "k-0001"})
         assert (spec.provider, spec.model, spec.api_key) == ("together", "meta-llama/x", "k-0001")

@@ -9,7 +9,7 @@ import msgspec
 
 from fairtrial.core.answer import Usage
 from fairtrial.core.experiment import TargetSpec
-from fairtrial.core.providers import known_providers
+from fairtrial.core.providers import known_providers, provider_at
 from fairtrial.core.settings import PriceSpec
 from fairtrial.core.target import Target
 from fairtrial.providers.sheet import sheet_of
@@ -128,8 +128,10 @@ def _listed_price(spec: TargetSpec) -> Price | None:
 
     from genai_prices.data_snapshot import get_snapshot
 
+    # A server of the suite at a provider's own address, with headers or another key, has that provider's prices.
+    provider = spec.provider if spec.provider in known_providers() else provider_at(spec.base_url) or spec.provider
     try:
-        _, model = get_snapshot().find_provider_model(*listed_name(spec.provider, spec.model), None)
+        _, model = get_snapshot().find_provider_model(*listed_name(provider, spec.model), None)
         listed = model.get_prices(datetime.now(UTC))
     except LookupError:
         return None
