@@ -1,4 +1,4 @@
-"""Writes the reference pages from the code, and the picture of the page into README and start page.
+"""Writes the reference pages from the code, the picture of the page into README and start page, and names of models.
 
 `python -m docs.generate`; a test fails while they are out of date.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import inspect
 import re
+import subprocess
+import sys
 import types
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
@@ -15,6 +17,7 @@ import click
 import msgspec
 
 import fairtrial
+from docs import names
 from fairtrial.cli.import_traces import command as import_traces
 from fairtrial.cli.main import COMMANDS, cli
 from fairtrial.config import document
@@ -327,6 +330,9 @@ def _type(described: dict[str, Any]) -> str:
 
 
 def main() -> None:
+    if names.rewrite():  # the code that was imported has the old ones in its help and docstrings
+        subprocess.run([sys.executable, "-m", "docs.generate"], cwd=DOCS.parent, check=True)
+        return
     FOLDER.mkdir(exist_ok=True)
     for path, text in pages().items():
         path.write_text(text, "utf-8")

@@ -40,7 +40,7 @@ def pages(runs: dict[str, str]) -> dict[str, str]:
         "agent": f"/runs/{runs['agent']}",
         "series": "/series/nightly",
         "compare": f"/compare?runs={runs['support']}",
-        "pair": f"/compare?runs={runs['support']}&a=gpt-5-mini&b=llama-70b",
+        "pair": f"/compare?runs={runs['support']}&a=gpt-6-luna&b=llama-70b",
         "plan": f"/plan?run={runs['support']}",
         "leaderboard": "/board?suite=support-qa",
         "arena": "/arena",

@@ -63,10 +63,10 @@ QUESTIONS = {
 }  # fmt: skip
 # name: (share of right answers, share of half-right ones, milliseconds, dollars for a million tokens, weak category)
 MODELS = {
-    "claude-haiku": (0.79, 0.12, 19, (1.0, 5.0), "account"),
-    "gpt-5-mini": (0.78, 0.13, 26, (0.25, 2.0), ""),
+    "claude-haiku": (0.79, 0.12, 19, (0.1, 0.5), "account"),
+    "gpt-6-luna": (0.78, 0.13, 26, (0.1, 0.5), ""),
     "llama-70b": (0.66, 0.16, 14, (0.3, 0.5), "returns"),
-    "mistral-small": (0.62, 0.2, 12, (0.2, 0.6), "billing"),
+    "mistral-small": (0.62, 0.2, 12, (0.15, 0.6), "billing"),
     "qwen3-8b": (0.36, 0.25, 7, (0.05, 0.1), ""),
 }
 FACTS = '''\
@@ -299,7 +299,7 @@ SAMPLES = {
     "Sydney": (0, 2, 5), "Canberra": (10, 9, 6), "add the two together": (7, 8, 7), "lovely question": (8, 9, 9),
     "boil an egg": (0, 2, 4), "Mona Lisa": (0, 1, 3), "hexagonal": (10, 10, 9), "physical properties": (3, 6, 7),
 }  # fmt: skip
-JUDGES = {"gpt-5": 0.3, "claude-haiku": 0.8, "qwen3-8b": 2.0}  # with the noise of their marks
+JUDGES = {"gpt-6.1-sol": 0.3, "claude-haiku": 0.8, "qwen3-8b": 2.0}  # with the noise of their marks
 
 
 def judge_suite(folder: Path) -> Path:

@@ -4,11 +4,12 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from langchain.agents import create_agent
+from langchain.chat_models import init_chat_model
 from langchain_core.tools import StructuredTool
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-MODEL = "openai:gpt-5-mini"
+MODEL = "openai:gpt-6-luna"
 
 
 async def query(input: str, system: str, mcp_servers: dict[str, Any], steps: list[Any]) -> dict[str, Any]:
@@ -19,7 +20,8 @@ async def query(input: str, system: str, mcp_servers: dict[str, Any], steps: lis
             program = {key: server[key] for key in ("command", "args", "env", "cwd") if key in server}
             client = await stack.enter_async_context(Client(StdioServerParameters(**program)))
             tools += [_tool(name, tool, client, steps) for tool in (await client.list_tools()).tools]
-        agent = create_agent(MODEL, tools, system_prompt=system)
+        model = init_chat_model(MODEL, use_responses_api=True)  # chat completions: no tools while it reasons
+        agent = create_agent(model, tools, system_prompt=system)
         messages = (await agent.ainvoke({"messages": [("user", input)]}))["messages"]
     counts = [message.usage_metadata for message in messages if getattr(message, "usage_metadata", None)]
     return {

@@ -6,7 +6,7 @@ from typing import Any
 from agents import Agent, OpenAIProvider, RunConfig, Runner
 from agents.mcp import MCPServerStdio
 
-MODEL = "gpt-5-mini"
+MODEL = "gpt-6-luna"
 
 
 async def query(input: str, system: str, mcp_servers: dict[str, Any]) -> dict[str, Any]:
@@ -18,8 +18,8 @@ async def query(input: str, system: str, mcp_servers: dict[str, Any]) -> dict[st
             connecting = MCPServerStdio(program, name=name, client_session_timeout_seconds=120)
             servers.append(await stack.enter_async_context(connecting))
         agent = Agent(name="trial", instructions=system, model=MODEL, mcp_servers=servers)
-        # Chat completions are what most servers speak; `use_responses=True` is OpenAI's other API.
-        config = RunConfig(model_provider=OpenAIProvider(use_responses=False), tracing_disabled=True)
+        # OpenAI's models reason beside tools in Responses only; most other servers speak chat completions (`False`).
+        config = RunConfig(model_provider=OpenAIProvider(use_responses=True), tracing_disabled=True)
         result = await Runner.run(agent, input, run_config=config)
     usage = result.context_wrapper.usage
     return {

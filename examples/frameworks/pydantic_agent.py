@@ -7,7 +7,7 @@ from pydantic_ai import Agent
 from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 
-MODEL = "openai-chat:gpt-5-mini"
+MODEL = "openai-responses:gpt-6-luna"
 
 
 async def query(input: str, system: str, mcp_servers: dict[str, Any]) -> dict[str, Any]:

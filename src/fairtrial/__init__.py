@@ -2,7 +2,7 @@
 
 import fairtrial as ft
 
-suite = ft.Suite(name="capitals", targets=["openai:gpt-5-mini", my_function],
+suite = ft.Suite(name="capitals", targets=["openai:gpt-6-luna", my_function],
                  cases=[ft.Case("Capital of France?", expected="Paris")])
 run = ft.run(suite)  # or a path, or: await ft.arun(suite)
 for arm, numbers in ft.aggregate(run).items():

@@ -38,7 +38,7 @@ _SETTINGS = {
     "fairtrial_unsure": "What becomes of the test `fairtrial::gate` if nobody can tell: fail (default), skip or pass.",
 }
 _CASE_KEYS = ("vars", "attach", "weight", "tags", "category", "difficulty", "extract", "choices", "metadata")
-_NO_TARGET = 'no target: set fairtrial_target in the ini file, or add @pytest.mark.trial(target="openai:gpt-5-mini")'
+_NO_TARGET = 'no target: set fairtrial_target in the ini file, or add @pytest.mark.trial(target="openai:gpt-6-luna")'
 _LONGEST = 200  # characters of a question, an answer and what was expected
 _RUNS: pytest.StashKey[dict[tuple[str, str], Run]] = pytest.StashKey()
 

@@ -22,6 +22,7 @@ from fairtrial.core.score import ScoreContext, Unscored
 from fairtrial.optim.problem import Baseline, problem_digest
 from fairtrial.optim.program import FORMAT, answered_by, find_program, program_text
 from fairtrial.scorers.optimisation import Optimisation
+from fairtrial.suites.names import named_models
 from fairtrial.workspace import program as programs
 
 PROBLEM = parse_problem(
@@ -245,7 +246,7 @@ def test_the_suite_in_the_documentation_is_right(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[2] / "docs/problems.md").read_text("utf-8")
     (text,) = [block for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if block.startswith("name:")]
-    text = text.replace("problems: problems/", "ids: [original-10]").replace("openai:gpt-5-mini", "mock:echo")
+    text = text.replace("problems: problems/", "ids: [original-10]").replace(named_models()["openai-small"].target, "mock:echo")
     (case,) = parse_suite(text, file="suite.yaml", folder=tmp_path).cases()
     assert case.scorer["answer"] == "code" and case.scorer["seconds"] == 60
 

@@ -16,7 +16,7 @@ from fairtrial.cli.options import option
         metavar="FILE", help="The suite (.yaml) or dataset (.jsonl) to write.")  # fmt: skip
 @option("--format", "form", type=click.Choice(["otlp", "langfuse", "logfire"]), help="The kind of FILE, if unclear.")
 @option("--where", multiple=True, metavar="'COLUMN: CONDITION'",
-        help="Only these calls, as in a dataset: 'model: gpt-5', 'turns: {min: 2}'; repeatable.")  # fmt: skip
+        help="Only these calls, as in a dataset: 'model: gpt-6.1-sol', 'turns: {min: 2}'; repeatable.")  # fmt: skip
 @option("--by", type=click.Choice(["call", "trace", "session"]), default="call", show_default=True,
         help="A case for every call, or for the longest call of each trace or session.")  # fmt: skip
 @option("--sample", type=click.IntRange(min=1), help="Draw this many cases at random.")
@@ -55,5 +55,5 @@ def _condition(text: str) -> dict[str, Any]:
     except yaml.YAMLError:
         value = None
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
-        raise FairtrialError(f"--where `{text}` is not `COLUMN: CONDITION`, such as 'model: gpt-5'")
+        raise FairtrialError(f"--where `{text}` is not `COLUMN: CONDITION`, such as 'model: gpt-6.1-sol'")
     return value

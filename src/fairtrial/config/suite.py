@@ -98,7 +98,7 @@ class Suite:
 
         Args:
             name: Its name.
-            targets: What answers: names such as `openai:gpt-5-mini`, mappings with `target`, `id` and `params`,
+            targets: What answers: names such as `openai:gpt-6-luna`, mappings with `target`, `id` and `params`,
                 functions (sync or async), or objects with `invoke`.
             cases: `ft.Case` objects or mappings, a data frame (pandas, polars, Arrow), or an iterator of rows; text
                 in them is data.

@@ -1,4 +1,4 @@
-"""Resolving names like `openai:gpt-5` into targets, with their addresses, keys and options."""
+"""Resolving names like `openai:gpt-6.1-sol` into targets, with their addresses, keys and options."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from fairtrial.providers.models import with_provider
 
 
 class TargetResolver:
-    """Resolves names like `openai:gpt-5` into target specs."""
+    """Resolves names like `openai:gpt-6.1-sol` into target specs."""
 
     def __init__(self, source: Source, document: SuiteDocument, folder: Path, variables: Variables) -> None:
         self._source, self._folder, self._variables = source, folder, variables
@@ -100,13 +100,13 @@ class TargetResolver:
     def _around_a_model(
         self, path: KeyPath, entry: TargetEntry | JudgeEntry | UserEntry, agent: str, model: str
     ) -> TargetSpec | None:
-        """Resolve an agent with its model: `tool-agent:openai:gpt-5-mini`."""
+        """Resolve an agent with its model: `tool-agent:openai:gpt-6-luna`."""
         named = str(entry.options.get("model") or "")
         behind = {"model": named} if model and named and agent == "tool-agent" else {}  # a deployment
         model = model or named
         article = "an" if agent[0] in "aeiou" else "a"
         if not model:
-            self._source.problem((*path, "target"), f"{article} {agent} needs a model: `{agent}:openai:gpt-5-mini`")
+            self._source.problem((*path, "target"), f"{article} {agent} needs a model: `{agent}:openai:gpt-6-luna`")
             return None
         model_entry = msgspec.structs.replace(entry, target=model, options=behind)
         model_spec = self.resolve(path, model_entry)

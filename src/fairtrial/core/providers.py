@@ -119,7 +119,7 @@ def _is_set(template: str, environment: Mapping[str, str]) -> bool:
 # Stands in imported suites whose original names no model: not a provider, so that `validate` asks for one.
 TO_CHOOSE = "choose:a-model"
 CHOOSE_A_MODEL = f"unknown provider `choose`: put PROVIDER:MODEL in place of `{TO_CHOOSE}`"
-# Agents around a model that is named as a target itself: `opencode:openai:gpt-5`.
+# Agents around a model that is named as a target itself: `opencode:openai:gpt-6.1-sol`.
 AROUND_A_MODEL = ("tool-agent", "opencode")
 
 

@@ -14,7 +14,7 @@ from fairtrial.importers._tasks import Findings, as_written, combined, with_judg
 
 _SETTINGS = ("mcpeval.yaml", "mcpeval.config.yaml", "mcp_agent.config.yaml")
 _SERVER_KEYS = ("command", "args", "env", "url", "headers", "cwd")
-_MODEL = "tool-agent:anthropic:claude-sonnet-5"
+_MODEL = "tool-agent:anthropic:claude-sonnet-5-5"
 
 
 class McpEval:

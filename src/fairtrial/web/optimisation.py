@@ -231,7 +231,7 @@ def _chosen_suite(values: dict[str, list[str]], own: list[str], style_files: lis
     """Return the suite that a form describes; only files that the form lists can be chosen."""
     targets = tuple(part for line in values.get("targets", []) for part in line.replace(",", " ").split())
     if not targets:
-        raise FairtrialError("name at least one model, such as openai:gpt-5-mini or local:smollm2")
+        raise FairtrialError("name at least one model, such as openai:gpt-6-luna or local:smollm2")
     named = [name for name in values.get("style", []) if not style_file(name)]
     styles = (*named, *(path for path in values.get("style_file", []) if path in style_files))
     if not styles:

@@ -225,7 +225,7 @@ class Suites:
         """Let a model draft a suite, cases or a prompt, for a person to review."""
         model, kind = str(data.get("model", "")).strip(), data.get("kind")
         if not model:
-            raise FairtrialError("name a model to write the draft, such as openai:gpt-5-mini")
+            raise FairtrialError("name a model to write the draft, such as openai:gpt-6-luna")
         count = max(1, min(50, int(data.get("count") or 5)))
         folder = self._site.folder
         if kind == "suite":
