@@ -246,7 +246,9 @@ def test_the_suite_in_the_documentation_is_right(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[2] / "docs/problems.md").read_text("utf-8")
     (text,) = [block for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if block.startswith("name:")]
-    text = text.replace("problems: problems/", "ids: [original-10]").replace(named_models()["openai-small"].target, "mock:echo")
+    text = text.replace("problems: problems/", "ids: [original-10]").replace(
+        named_models()["openai-small"].target, "mock:echo"
+    )
     (case,) = parse_suite(text, file="suite.yaml", folder=tmp_path).cases()
     assert case.scorer["answer"] == "code" and case.scorer["seconds"] == 60
 

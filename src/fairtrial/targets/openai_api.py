@@ -85,7 +85,7 @@ _ERROR = msgspec.Raw(b'"error"')
 def _chat_params(spec: TargetSpec, params: dict[str, Any], limit_name: str) -> dict[str, Any]:
     """Return the parameters of a chat completions request, with `extra` unchanged."""
     extra, reasoning = params.pop("extra", {}), params.pop("reasoning", None)
-    # OpenAI has renamed `max_tokens`; others have not, and routers (`openai/gpt-5`) use the old name for all models.
+    # OpenAI has renamed `max_tokens`; others have not, and routers (`openai/…`) use the old name for all models.
     renamed = spec.provider in ("openai", "azure") or (sheet_behind(spec).limit_name and "/" not in spec.model)
     renamed = renamed or limit_name == _RENAMED
     if "max_tokens" in params and renamed:
