@@ -121,7 +121,7 @@ def _read_responses(body: dict[str, Any]) -> Turn:
         if item.get("type") == "function_call_output":
             results.append(_plain(item["output"]))
         elif item.get("role") in ("developer", "system"):
-            system.append(_plain(item["content"]))
+            system.append(_plain(item.get("content")))  # some have none: Codex' `additional_tools`
         elif item.get("role") == "user":
             questions.append(_plain(item["content"]))
     return Turn("\n".join(filter(None, system)), "\n".join(questions), list(_responses_tools(body)), results)
