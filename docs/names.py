@@ -1,6 +1,6 @@
 """Names of models in documentation, examples, templates, pages and messages: of one table, and none that ends soon.
 
-The table is `src/fairtrial/suites/names/models.yaml`. Files have the names themselves, so that they read well wherever they
+The table is `docs/names.yaml`. Files have the names themselves, so that they read well wherever they
 are read; `python -m docs.generate` replaces those that the table calls old. Tests fail while a file has an old name, or
 one that the table does not know, and once a model of the table ends within 60 days.
 """
@@ -11,12 +11,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, timedelta
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fairtrial.suites.names import TABLE, NamedModel, named_models
+import msgspec
+import yaml
 
 REPO = Path(__file__).parent.parent
+TABLE = REPO / "docs" / "names.yaml"
 NOTICE = timedelta(days=60)
 PLACES = ("*.md", "*.yml", "docs", "examples", "src", "benchmarks", "ci", "deploy")
 SUFFIXES = {
@@ -46,6 +49,27 @@ NAME = re.compile(
 )
 
 
+class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A model that is named as an example."""
+
+    target: str  # PROVIDER:MODEL
+    before: tuple[str, ...] = ()  # names that stood in its place, and are replaced by it wherever they still stand
+
+    @property
+    def provider(self) -> str:
+        return self.target.partition(":")[0]
+
+    @property
+    def model(self) -> str:
+        return self.target.partition(":")[2]
+
+    @property
+    def short(self) -> str:
+        """Its name without what routers and clouds put before it, as it is found in files."""
+        plain = self.model.rpartition("/")[2]
+        return plain.partition(".anthropic.")[2] or plain
+
+
 class Exempt(NamedTuple):
     """Lines in which names are neither replaced nor complained about."""
 
@@ -56,10 +80,9 @@ class Exempt(NamedTuple):
 
 EXEMPT = (
     Exempt("CHANGELOG.md", "", "what was true when it was written"),
-    Exempt("src/fairtrial/suites/names/models.yaml", "", "the table itself"),
+    Exempt("docs/names.yaml", "", "the table itself"),
     Exempt("docs/names.py", "", "the shapes of names"),
     Exempt("src/fairtrial/providers/*", "", "what is known of models"),
-    Exempt("src/fairtrial/core/judge.py", r"\^|\"gpt\"", "which families see pictures, and whose they are"),
     Exempt("src/fairtrial/importers/k_eval.py", "startswith", "whose a model is"),
     Exempt("src/fairtrial/importers/_promptfoo/*", "", "names, options and defaults of promptfoo"),
     Exempt("src/fairtrial/importers/promptfoo.py", "_DEFAULT_JUDGE", "a default of promptfoo"),
@@ -67,6 +90,7 @@ EXEMPT = (
     Exempt("benchmarks/agents.py", "claude-test-1", "a model of a test"),
     Exempt("benchmarks/dialects.py", "", "models whose exchanges were recorded"),
     Exempt("benchmarks/strict*.py", "", "what models refuse"),
+    Exempt("benchmarks/refusals.jsonl", "", "what models refuse"),
 )
 
 
@@ -79,6 +103,12 @@ class Place(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.name}"
+
+
+@cache
+def named_models() -> dict[str, NamedModel]:
+    """The models that are named as examples, by what they are an example of."""
+    return msgspec.convert(yaml.safe_load(TABLE.read_text("utf-8")), dict[str, NamedModel])
 
 
 def today() -> date:
@@ -146,7 +176,7 @@ def names_in(path: str, text: str) -> Iterator[Place]:
 
 def unknown(found: Iterable[Place], table: Iterable[NamedModel]) -> list[Place]:
     """Return where names stand that the table does not have."""
-    known = {_short(one) for one in table}
+    known = {one.short for one in table}
     return [place for place in found if place.name not in known]
 
 
@@ -160,13 +190,8 @@ def ending(
         if known.ends is not None and known.ends - day <= NOTICE:
             after = f" ({known.successor} comes after it)" if known.successor else ""
             lines.append(f"{one.target} ends on {known.ends}{after}: put another one into {TABLE.relative_to(REPO)}")
-            lines += [f"  {place.path}:{place.line}" for place in found if place.name == _short(one)]
+            lines += [f"  {place.path}:{place.line}" for place in found if place.name == one.short]
     return lines
-
-
-def _short(one: NamedModel) -> str:
-    """Return a model's name without what routers and clouds put before it, as it is found in files."""
-    return one.model.rpartition("/")[2].partition(".anthropic.")[2] or one.model.rpartition("/")[2]
 
 
 def _inside(path: Path, repo: Path) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from docs.generate import pages
+from docs.names import named_models
 from fairtrial import pipeline
 from fairtrial.analyse.leaderboard import run_leaderboard
 from fairtrial.analyse.wording.leaderboards import headline
@@ -17,7 +18,6 @@ from fairtrial.config import parse_suite
 from fairtrial.core import registry
 from fairtrial.core.providers import known_providers
 from fairtrial.suites import suite_path
-from fairtrial.suites.names import named_models
 from fairtrial.tables.hub import Copy
 from tests import forks
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docs.names import named_models
 from fairtrial.cli.main import cli
 from fairtrial.config import parse_suite
 from fairtrial.config.advice import warnings
@@ -22,7 +23,6 @@ from fairtrial.core.score import ScoreContext, Unscored
 from fairtrial.optim.problem import Baseline, problem_digest
 from fairtrial.optim.program import FORMAT, answered_by, find_program, program_text
 from fairtrial.scorers.optimisation import Optimisation
-from fairtrial.suites.names import named_models
 from fairtrial.workspace import program as programs
 
 PROBLEM = parse_problem(
