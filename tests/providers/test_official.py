@@ -13,28 +13,44 @@ import pytest
 from benchmarks.strict_vendors import camel
 from fairtrial.core import registry
 from fairtrial.core.answer import Answer, Request
+from fairtrial.core.chat import Message
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.providers.conversation import Result, Tool
 from tests.servers.vendors import SECRET, Say, vendors
 
 PNG = b"\x89PNG\r\n\x1a\n"
+PDF = b"%PDF-1.7\n"
 SHAPE = {
     "type": "object",
     "properties": {"score": {"type": "integer"}},
     "required": ["score"],
     "additionalProperties": False,
 }
-SCENES = ("plain", "schema", "image", "reasoning", "stream")
+SCENES = ("plain", "turns", "schema", "image", "pdf", "reasoning", "stream")
+BEFORE = (("user", "one"), ("assistant", "two"))  # turns of a conversation
 BEDROCK_MODEL = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 
 
+def data_of(body, media):
+    return f"data:{media};base64,{base64.b64encode(body).decode()}"
+
+
+def before(scene):
+    return [{"role": role, "content": text} for role, text in BEFORE] if scene == "turns" else []
+
+
+def with_file(scene, files, text):
+    return [files[scene], text] if scene in files else "hi"
+
+
 def openai_chat(client, scene, model):
-    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{base64.b64encode(PNG).decode()}"}}
-    content = [image, {"type": "text", "text": "hi"}] if scene == "image" else "hi"
+    image = {"type": "image_url", "image_url": {"url": data_of(PNG, "image/png")}}
+    pdf = {"type": "file", "file": {"filename": "a.pdf", "file_data": data_of(PDF, "application/pdf")}}
+    content = with_file(scene, {"image": image, "pdf": pdf}, {"type": "text", "text": "hi"})
     given = {
         "model": model,
-        "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": content}],
+        "messages": [{"role": "system", "content": "s"}, *before(scene), {"role": "user", "content": content}],
         "max_completion_tokens": 100 + (16_384 if scene == "reasoning" else 0),
     }
     if scene == "reasoning":
@@ -66,12 +82,13 @@ def azure(url, scene):
 def openai_responses(url, scene):
     from openai import OpenAI
 
-    image = {"type": "input_image", "image_url": f"data:image/png;base64,{base64.b64encode(PNG).decode()}"}
-    content = [image, {"type": "input_text", "text": "hi"}] if scene == "image" else "hi"
+    image = {"type": "input_image", "image_url": data_of(PNG, "image/png")}
+    pdf = {"type": "input_file", "filename": "a.pdf", "file_data": data_of(PDF, "application/pdf")}
+    content = with_file(scene, {"image": image, "pdf": pdf}, {"type": "input_text", "text": "hi"})
     given = {
         "model": "gpt-5.1",
         "instructions": "s",
-        "input": [{"role": "user", "content": content}],
+        "input": [*before(scene), {"role": "user", "content": content}],
         "max_output_tokens": 100 + (16_384 if scene == "reasoning" else 0),
         "store": False,
     }
@@ -89,13 +106,14 @@ def openai_responses(url, scene):
 
 
 def claude(client, scene, model):
-    data = base64.b64encode(PNG).decode()
+    data, document = base64.b64encode(PNG).decode(), base64.b64encode(PDF).decode()
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
-    content = [image, {"type": "text", "text": "hi"}] if scene == "image" else "hi"
+    pdf = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": document}}
+    content = with_file(scene, {"image": image, "pdf": pdf}, {"type": "text", "text": "hi"})
     given = {
         "model": model,
         "system": "s",
-        "messages": [{"role": "user", "content": content}],
+        "messages": [*before(scene), {"role": "user", "content": content}],
         "max_tokens": 100 + (8192 if scene == "reasoning" else 0),
         "stop_sequences": ["X"],
     }
@@ -125,7 +143,10 @@ def vertex_claude(url, scene):
 def gemini(client, scene, model):
     from google.genai import types
 
-    parts = [types.Part.from_bytes(data=PNG, mime_type="image/png")] if scene == "image" else []
+    files = {"image": (PNG, "image/png"), "pdf": (PDF, "application/pdf")}
+    parts = [types.Part.from_bytes(data=files[scene][0], mime_type=files[scene][1])] if scene in files else []
+    roles = {"user": "user", "assistant": "model"}
+    earlier = [types.Content(role=roles[one["role"]], parts=[types.Part(text=one["content"])]) for one in before(scene)]
     config = {
         "system_instruction": "s",
         "max_output_tokens": 100 + (8192 if scene == "reasoning" else 0),
@@ -138,7 +159,8 @@ def gemini(client, scene, model):
         config["thinking_config"] = {"thinking_budget": 8192, "include_thoughts": True}
     if scene == "schema":
         config |= {"response_mime_type": "application/json", "response_json_schema": SHAPE}
-    given = {"model": model, "contents": [types.Content(role="user", parts=[*parts, types.Part(text="hi")])]}
+    last = types.Content(role="user", parts=[*parts, types.Part(text="hi")])
+    given: dict = {"model": model, "contents": [*earlier, last]}
     given["config"] = types.GenerateContentConfig(**config)
     if scene == "stream":
         return "".join(chunk.text or "" for chunk in client.models.generate_content_stream(**given))
@@ -167,10 +189,13 @@ def bedrock(url, scene):
         "bedrock-runtime", endpoint_url=url, region_name="us-east-1", aws_access_key_id="AKID",
         aws_secret_access_key=SECRET,
     )  # fmt: skip
-    image = [{"image": {"format": "png", "source": {"bytes": PNG}}}] if scene == "image" else []
+    image = {"image": {"format": "png", "source": {"bytes": PNG}}}
+    pdf = {"document": {"format": "pdf", "name": "a-pdf", "source": {"bytes": PDF}}}
+    files = [{"image": image, "pdf": pdf}[scene]] if scene in ("image", "pdf") else []
+    earlier = [{"role": one["role"], "content": [{"text": one["content"]}]} for one in before(scene)]
     given = {
         "modelId": BEDROCK_MODEL,
-        "messages": [{"role": "user", "content": [*image, {"text": "hi"}]}],
+        "messages": [*earlier, {"role": "user", "content": [*files, {"text": "hi"}]}],
         "system": [{"text": "s"}],
         "inferenceConfig": {"maxTokens": 100 + (8192 if scene == "reasoning" else 0), "stopSequences": ["X"]},
     }
@@ -191,11 +216,12 @@ def bedrock(url, scene):
 def mistral(url, scene):
     from mistralai.client import Mistral
 
-    image = {"type": "image_url", "image_url": f"data:image/png;base64,{base64.b64encode(PNG).decode()}"}
-    content = [image, {"type": "text", "text": "hi"}] if scene == "image" else "hi"
+    image = {"type": "image_url", "image_url": data_of(PNG, "image/png")}
+    pdf = {"type": "document_url", "document_url": data_of(PDF, "application/pdf")}
+    content = with_file(scene, {"image": image, "pdf": pdf}, {"type": "text", "text": "hi"})
     given = {
         "model": "mistral-medium-latest",
-        "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": content}],
+        "messages": [{"role": "system", "content": "s"}, *before(scene), {"role": "user", "content": content}],
         "max_tokens": 100 + (32_768 if scene == "reasoning" else 0),
         "temperature": 0.5,
         "top_p": 0.9,
@@ -280,9 +306,14 @@ async def ours(url: str, name: str, scene: str, folder) -> Answer:
         params["reasoning"] = "high" if name == "mistral" else "medium"
         if name in ("openai", "azure"):
             del params["stop"], params["seed"]
-    files = (File(name="a.png", media="image/png", body=PNG),) if scene == "image" else ()
+    attached = {
+        "image": File(name="a.png", media="image/png", body=PNG),
+        "pdf": File(name="a.pdf", media="application/pdf", body=PDF),
+    }
+    files = (attached[scene],) if scene in attached else ()
+    history = tuple(Message(**message) for message in before(scene))
     request = Request(
-        trial_id="t", case_id="c", input="hi", system="s", params=params, files=files,
+        trial_id="t", case_id="c", input="hi", system="s", params=params, files=files, history=history,
         schema=SHAPE if scene == "schema" else None, stream=scene == "stream",
     )  # fmt: skip
     await target.open(1)
