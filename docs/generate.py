@@ -256,8 +256,8 @@ def _provider_row(name: str, provider: Provider) -> str:
     needed = provider.needed
     other = [variable for variable in provider.variables if variable not in needed]
     variables = " ".join([*(f"**`{variable}`**" for variable in needed), *(f"`{variable}`" for variable in other)])
-    address = provider.address.removesuffix("?api-version=")
-    shown = f"`{address}`" if address else "of the region"
+    address = re.sub(r"\$\{(\w+):-([^}]*)\}", lambda m: m[2] or f"${{{m[1]}}}", provider.base_url.partition("?")[0])
+    shown = f"`{address}`" if provider.address else "of the region"
     return f"| {_provider_names(name, provider)} | {provider.kind} | {shown} | {variables} |\n"
 
 
