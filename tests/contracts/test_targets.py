@@ -20,7 +20,15 @@ KINDS = registry.builtin_names("targets")
 OUTSIDE = {"local", "litellm"}  # weights, a library: tests/targets asks the real ones
 OUTSIDE |= {"claude_code", "codex", "gemini_cli", "opencode"}  # programs: test_agents.py asks the real ones
 HERE = {"openai_api", "anthropic_api", "tool_agent", "replay", "python_call", "command", "mock", "http"}
-HERE |= {"openai_responses_api", "google_api", "vertex_api", "azure_api", "bedrock_api", "mistral_api"}
+HERE |= {
+    "openai_responses_api",
+    "azure_responses_api",
+    "google_api",
+    "vertex_api",
+    "azure_api",
+    "bedrock_api",
+    "mistral_api",
+}
 
 
 def spec(kind: str, **changes) -> TargetSpec:
@@ -65,6 +73,7 @@ def _maker(tmp_path, served, url):
             "azure_api": {"base_url": f"{url}?api-version=", "api_key": "k"},
             "bedrock_api": {"base_url": url, "api_key": "k"},
             "mistral_api": {"base_url": f"{url}/mistral/v1", "api_key": "k"},
+            "azure_responses_api": {"base_url": url, "api_key": "k"},
         }[kind]
         return build(kind, tmp_path, given.pop("options", None), **given)
 
