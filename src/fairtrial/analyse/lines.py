@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairtrial.analyse.wording.judges import judging_notes, label_lines
-from fairtrial.analyse.wording.runs import lift_lines, metric_lines, pass_lines, refusal_lines, run_notes, tool_lines
+from fairtrial.analyse.wording.runs import (
+    answered_lines,
+    lift_lines,
+    metric_lines,
+    pass_lines,
+    refusal_lines,
+    run_notes,
+    tool_lines,
+)
 
 if TYPE_CHECKING:
     from fairtrial.analyse.summary import ArmSummary, RunSummary
@@ -20,6 +28,7 @@ def other_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
     """Return what is known about an arm besides its score and metrics."""
     return [
         *pass_lines(summary, arm),
+        *answered_lines(arm),
         *refusal_lines(arm),
         *lift_lines(summary, arm),
         *tool_lines(arm),

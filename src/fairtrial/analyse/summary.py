@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fairtrial.analyse.answered import unlike_asked
 from fairtrial.analyse.asked import Asked, asked_cases
 from fairtrial.analyse.judging import Judging, judging
 from fairtrial.analyse.labels import ArmLabels, arm_labels
@@ -29,7 +30,7 @@ from fairtrial.store.store import PlanRecord, RunRecord
 from fairtrial.store.totals import ArmTotals, CaseScores
 
 _MOST_TRIES = 5  # pass@k is given for every k up to this, and for the number of repeats itself
-_NOTHING = ArmTotals(0, 0, 0, 0, 0.0, 0, 0, 0, 0, 0, 0, Cost())
+_NOTHING = ArmTotals(0, 0, 0, 0, 0.0, 0, 0, 0, 0, 0, 0, None, None, Cost())
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -87,6 +88,7 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     labels: ArmLabels | None = None
     tools: ToolSummary | None = None
     repeat_sd: float | None = None  # between answers to one case; `aggregate.std_dev` is between cases
+    answered_by: list[str] = []  # other models than the one that was asked, by their replies
     passes: list[Passes] = []  # where answers are right or wrong, and cases have repeats
 
     @property
@@ -190,6 +192,7 @@ def summarise(
                 labels=labels.get(arm.position),
                 tools=tools.get(arm.position),
                 repeat_sd=_repeat_sd(scores.get(arm.position)),
+                answered_by=unlike_asked(arm, (total.first_model, total.last_model)),
                 passes=_passes(scores.get(arm.position), adjust),
             )
         )

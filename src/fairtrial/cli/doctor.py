@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from fairtrial.cli.options import json_option, load_dotenv, option, print_json, store_option
 
 if TYPE_CHECKING:
+    from fairtrial.core.experiment import TargetSpec
     from fairtrial.core.variables import Variables
 
 _EXTRAS = {
@@ -37,6 +38,8 @@ _EXTRAS = {
 _LOW_DISK_SPACE = 2**30
 _NO_KEY, _NOT_SIGNED_IN, _NO_ADDRESS, _SILENT = "no key", "not signed in", "no address", "no response from"
 _USUAL = ("openai", "anthropic", "google", "openrouter", "ollama")  # shown by themselves even if they are not set up
+_OLD_SHEET = 90  # days
+_MOST_SUITES = 50
 _AGENT_MEMORY = 300 * 2**20  # a Claude Code process with a Python MCP server: see benchmarks/AGENTS.md
 
 
@@ -62,6 +65,8 @@ def command(ping: bool, store: str | None, as_json: bool) -> int:
         *asyncio.run(_browser()),
         *_agent_capacity(),
         *_weights(),
+        *_models(),
+        *_ending(),
         *_store(store),
         *asyncio.run(_providers()),
         *(asyncio.run(_pings()) if ping else ()),
@@ -213,6 +218,54 @@ def _weights() -> Iterator[Finding]:
             yield Finding(f"local:{name}", "weights downloaded")
         else:
             yield Finding(f"local:{name}", "weights not downloaded", None, f"run `fairtrial fetch {name}`")
+
+
+def _models() -> Iterator[Finding]:
+    """Report how old what is known about models is."""
+    from fairtrial.cli.models_page import age_lines, newest_day
+    from fairtrial.core.errors import FairtrialError
+    from fairtrial.providers.retirement import today
+
+    try:
+        (sheet, prices, *_), old = age_lines(), (today() - newest_day()).days > _OLD_SHEET
+    except FairtrialError as error:
+        yield Finding("models", str(error), False)
+        return
+    advice = "for what has changed since: fairtrial models --refresh" if old else ""
+    yield Finding("models", sheet.partition(": ")[2].rstrip("."), None if old else True, advice)
+    yield Finding("prices", prices.partition(": ")[2].rstrip("."), None)
+
+
+def _ending() -> Iterator[Finding]:
+    """Report the models in the suites of this folder that end soon, or should have ended; nothing of them is loaded."""
+    from fairtrial.providers.retirement import retiring
+    from fairtrial.web.files import suite_files
+
+    for file in suite_files(Path.cwd())[:_MOST_SUITES]:
+        for known in retiring(_named_in(file.path)):
+            yield Finding(file.path, known.line, None)
+
+
+def _named_in(path: str) -> Iterator[TargetSpec]:
+    """Yield the models that a suite names, as targets, judges or simulated user."""
+    import yaml
+
+    from fairtrial.core.experiment import TargetSpec
+    from fairtrial.core.providers import AROUND_A_MODEL, plain_name, split_name
+    from fairtrial.core.yaml_text import read_yaml
+
+    try:
+        suite = read_yaml(Path(path).read_text("utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError, OSError):
+        return  # `validate` says what is wrong with it
+    lists = [suite.get("targets"), suite.get("judges"), [suite.get("judge"), suite.get("user")]]
+    for entry in (entry for entries in lists if isinstance(entries, list) for entry in entries):
+        name = entry.get("target") if isinstance(entry, dict) else entry
+        provider, model = split_name(str(name or ""))
+        if provider in AROUND_A_MODEL:
+            provider, model = split_name(model)
+        if model:
+            yield TargetSpec(id=str(name), kind="", provider=plain_name(provider), model=model)
 
 
 def _store(url: str | None) -> Iterator[Finding]:

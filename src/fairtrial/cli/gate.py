@@ -16,6 +16,7 @@ from fairtrial.cli.options import (
     option,
     print_json,
     run_coroutine,
+    say_what_ends,
     store_option,
 )
 
@@ -152,13 +153,15 @@ def command(
         these_cases=these_cases,
     )
     named = frozenset(name for name in context.params if context.get_parameter_source(name) != ParameterSource.DEFAULT)
-    opened, not_run, folder = open_store(store, create=is_suite(run)), "", Path()
-    if is_suite(run):
+    from_suite = is_suite(run)
+    opened, not_run, folder = open_store(store, create=from_suite), "", Path()
+    if from_suite:
         folder = Path(run).parent
         ran = run_for_gate(run, opened, replay=replay, repeats=repeats, quiet=quiet or as_json)
         run, not_run = ran.run.id, ran.not_run
     source = find_sources([run], opened)[0]
     terms = terms_of(source.runs[0], terms, named=named)
+    _forewarn(source, needed=(plan or until_sure) and not from_suite)
     if plan or aa:
         _foresee(source, terms, plan=plan, aa=aa, repeats=repeats, as_json=as_json)
         return 0
@@ -177,6 +180,12 @@ def command(
         result, source, baseline.source, renderers=dict(zip(outputs, renderers, strict=True)), metric=metric, keep=keep,
         comment=comment, report_url=report_url, as_json=as_json,
     )  # fmt: skip
+
+
+def _forewarn(source: Source, *, needed: bool) -> None:
+    """Say which models of a run end, where more is planned or bought of it."""
+    if needed:
+        say_what_ends(source.runs[0].store, source.runs[0].record)
 
 
 def _baseline(given: str | None, source: Source, opened: Store, folder: Path) -> Baseline:

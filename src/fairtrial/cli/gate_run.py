@@ -33,6 +33,7 @@ def run_for_gate(suite: str, store: Store, *, replay: bool, repeats: int | None,
     from fairtrial import pipeline
     from fairtrial.cli.watch import watcher
     from fairtrial.config import RunOptions
+    from fairtrial.config.advice import ending_models
 
     tune_garbage_collector()
     raise_open_file_limit()
@@ -46,6 +47,8 @@ def run_for_gate(suite: str, store: Store, *, replay: bool, repeats: int | None,
         reason = f"{', '.join(missing)} is not set" if missing else "--replay"
         click.echo(f"{reason}: only stored answers are used, nothing is asked", err=True)
         loaded.settings = msgspec.structs.replace(loaded.settings, replay=True)
+    for known in ending_models(loaded):
+        click.echo(known.line, err=True)
     run = run_coroutine(pipeline.arun(loaded, store=store, watch=watcher(quiet=quiet)))
     return Ran(run, _not_run(run, missing))
 

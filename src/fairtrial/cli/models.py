@@ -3,45 +3,143 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairtrial.cli.options import json_option, load_dotenv, print_json
+from fairtrial.cli.options import json_option, load_dotenv, option, print_json, run_coroutine
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from fairtrial.providers.models import Model
+    from fairtrial.providers.retirement import Retirement
+
+_RECENT = 90  # days after its end for which a model is listed that no suite names
 
 
 @click.command()
-@click.argument("provider", required=False)
+@click.argument("names", nargs=-1, metavar="[PROVIDER | PROVIDER:MODEL | SUITE…]")
+@option("--refresh", is_flag=True, help="Fetch the providers' lists and public tables of models and prices.")
+@option("--retiring", is_flag=True, help="List the models that end, with their successors; those of SUITE…, if given.")
+@option("--within", type=click.IntRange(min=0), metavar="DAYS", help="With --retiring: in so many days; default: 90.")
 @json_option
-def command(provider: str | None, as_json: bool) -> None:
-    """List the providers and their variables; with the name of a PROVIDER, its models. Prices are USD per million."""
-    from fairtrial.core import registry
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.core.providers import api_providers, plain_name
+def command(names: tuple[str, ...], refresh: bool, retiring: bool, within: int | None, as_json: bool) -> int:
+    """List providers and their variables; of a PROVIDER, its models; of a PROVIDER:MODEL, all that is known.
+
+    Prices are USD per million tokens. What is known is shipped with fairtrial; --refresh fetches what is newer from the
+    providers whose keys are set and from public tables, and nothing else does. Your own file comes before both.
+    """
+    if within is not None and not retiring:
+        raise click.UsageError("--within needs --retiring")
+    if refresh and (retiring or names):
+        raise click.UsageError("--refresh stands alone: it fetches everything that it can")
+    if len(names) > 1 and not retiring:
+        raise click.UsageError("only one provider or model at a time; with --retiring, several suites")
+    load_dotenv()
+    if refresh:
+        return _refresh(as_json=as_json)
+    if retiring:
+        return _retiring(names, within, as_json=as_json)
+    if not names:
+        _show_providers(as_json=as_json)
+    elif ":" in names[0] or "/" in names[0]:
+        _show_model(names[0], as_json=as_json)
+    else:
+        _show_models(names[0], as_json=as_json)
+    return 0
+
+
+def _refresh(*, as_json: bool) -> int:
+    from fairtrial.cli.models_page import ages, print_refreshed
+    from fairtrial.providers.refresh import refresh
+
+    found = run_coroutine(refresh(os.environ))
+    if as_json:
+        import msgspec
+
+        print_json({"lists": msgspec.to_builtins(found), **ages()})
+    else:
+        print_refreshed(found)
+    return 0 if any(not one.problem for one in found) else 1
+
+
+def _retiring(suites: tuple[str, ...], within: int | None, *, as_json: bool) -> int:
+    from fairtrial.cli.models_page import print_retiring
+    from fairtrial.providers.retirement import NOTED
+
+    days = NOTED if within is None else within
+    found = _of_suites(suites, days) if suites else _of_all(days)
+    if as_json:
+        import msgspec
+
+        print_json({"within_days": days, "models": msgspec.to_builtins(found)})
+    else:
+        print_retiring(found, days, suites)
+    return 0
+
+
+def _of_suites(suites: tuple[str, ...], days: int) -> list[Retirement]:
+    from fairtrial import pipeline
+    from fairtrial.core.settings import target_specs
+    from fairtrial.providers.retirement import retiring
+
+    loaded = [pipeline.load(suite, placeholders=True) for suite in suites]
+    return retiring((spec for suite in loaded for spec in target_specs(suite.arms, suite.settings)), days)
+
+
+def _of_all(days: int) -> list[Retirement]:
+    """Return what is known about the models of vendors, without those that ended long ago."""
+    from datetime import date, timedelta
+
+    from fairtrial.providers import models
+    from fairtrial.providers.retirement import retirement, today
+
+    names = (model.name.partition(":") for model in models.of_vendors())
+    found = [known for provider, _, model in names if (known := retirement(provider, model, within=days))]
+    recent = today() - timedelta(days=_RECENT)
+    kept = [known for known in found if known.ends is None or known.ends >= recent]
+    return sorted(kept, key=lambda known: (known.ends or known.not_before or date.max, known.model))
+
+
+def _show_model(name: str, *, as_json: bool) -> None:
+    from fairtrial.cli.models_page import model_document, print_model
+    from fairtrial.core.providers import plain_name, split_name
+
+    provider, model = split_name(name)
+    provider = _known(plain_name(provider))
+    if as_json:
+        print_json(model_document(provider, model))
+    else:
+        print_model(provider, model)
+
+
+def _show_models(given: str, *, as_json: bool) -> None:
+    from fairtrial.cli.models_page import ages, print_models
+    from fairtrial.core.providers import plain_name
     from fairtrial.providers import models
 
-    load_dotenv()
-    if provider is None:
-        _show_providers(as_json)
-        return
-    name = plain_name(provider)
-    if name not in api_providers():
-        raise FairtrialError(f"unknown provider `{provider}`{registry.nearest(name, list(api_providers()))}")
+    name = _known(plain_name(given))
     found = models.of_provider(name)
     if as_json:
-        print_json({"provider": name, "models": [_document(model) for model in found]})
+        print_json({"provider": name, "models": [_document(model) for model in found], **ages()})
     elif found:
-        _print(_table_of_models(found))
+        print_models(found)
     else:
         click.echo(f"No list of the models of {name}: ask for them by name, such as {name}:MODEL.")
 
 
-def _show_providers(as_json: bool) -> None:
+def _known(name: str) -> str:
+    """Return the name of a provider; raise an error with the nearest one if there is none."""
+    from fairtrial.core import registry
+    from fairtrial.core.errors import FairtrialError
+    from fairtrial.core.providers import api_providers
+
+    if name not in api_providers():
+        raise FairtrialError(f"unknown provider `{name}`{registry.nearest(name, list(api_providers()))}")
+    return name
+
+
+def _show_providers(*, as_json: bool) -> None:
+    from fairtrial.cli.models_page import print_providers
     from fairtrial.core.providers import api_providers
     from fairtrial.providers import models
 
@@ -52,18 +150,18 @@ def _show_providers(as_json: bool) -> None:
     if as_json:
         keys = ("provider", "ready", "variables", "models", "local")
         print_json({"providers": [dict(zip(keys, row, strict=True)) for row in rows]})
-        return
-    table = _table("provider", "", "models", "needs")
-    for name, ready, _, count, local in rows:
-        provider = api_providers()[name]
-        needed = provider.needed or provider.signs_in or provider.addresses[:1]
-        table.add_row(name, "local" if local else "ready" if ready else "", str(count or ""), " ".join(needed))
-    _print(table)
+    else:
+        print_providers(rows)
 
 
-def _document(model: Model) -> dict[str, object]:
+def _document(model: Model) -> dict[str, Any]:
+    import msgspec
+
     from fairtrial.providers import models
+    from fairtrial.providers.sheet import sheet_of
 
+    known = sheet_of(*model.name.split(":", 1))
+    ending = {name: getattr(known, name) for name in ("ends", "not_before", "successor", "served_by")}
     return {
         "model": model.name,
         "title": model.title,
@@ -72,38 +170,5 @@ def _document(model: Model) -> dict[str, object]:
         "output_usd": model.output_usd,
         "cache_read_usd": model.cache_read_usd,
         "takes": models.takes(model.name),
+        **msgspec.to_builtins(ending),
     }
-
-
-def _table_of_models(found: list[Model]) -> Table:
-    from fairtrial.providers import models
-
-    table = _table("model", "window", "in", "out", "cached", "parameters")
-    for model in sorted(found, key=lambda model: model.name):
-        window = f"{model.context // 1000}k" if model.context else ""
-        prices = (model.input_usd, model.output_usd, model.cache_read_usd)
-        name = model.name.partition(":")[2]
-        table.add_row(name, window, *map(_usd, prices), models.takes(model.name))
-    return table
-
-
-def _usd(price: float | None) -> str:
-    return "" if price is None else f"{price:g}"
-
-
-def _table(*columns: str) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    for column in columns:
-        numbers = column in ("window", "in", "out", "cached", "models")
-        narrow = numbers or column == "model"
-        justify: Literal["left", "right"] = "right" if numbers else "left"
-        table.add_column(column, justify=justify, no_wrap=narrow, overflow="fold", min_width=len(column))
-    return table
-
-
-def _print(table: Table) -> None:
-    from fairtrial.cli.console import Console
-
-    Console(highlight=False).print(table)

@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from fairtrial.store import Store
+    from fairtrial.store.store import RunRecord
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -157,6 +158,14 @@ def open_store(url: str | None, *, create: bool = False) -> Store:
     if context is not None:
         context.find_root().call_on_close(store.close)
     return store
+
+
+def say_what_ends(store: Store, record: RunRecord) -> None:
+    """Say which models of a run end soon, or should have ended: it is about to ask them."""
+    from fairtrial.providers.retirement import retiring
+
+    for known in retiring(arm.target for arm in store.arms(store.plan(record.plan_id))):
+        click.echo(known.line, err=True)
 
 
 def in_store(command: str) -> str:

@@ -19,6 +19,7 @@ from fairtrial.cli.options import (
     quiet_option,
     raise_open_file_limit,
     run_coroutine,
+    say_what_ends,
     store_option,
     tune_garbage_collector,
     workers_option,
@@ -73,6 +74,7 @@ def make_resume_command(mode: Mode, help_text: str) -> click.Command:
         if mode == "retry" and (unneeded := _nothing_to_retry(run, opened)):
             click.echo(f"nothing to retry: every trial that was run in {unneeded.id} has a score", err=True)
             return ending.report(unneeded)
+        say_what_ends(opened, opened.find_runs(run)[0])
         if mode == "resume" and opened.series_of(run)[0].series_id is not None:
             watch = partial(watcher, quiet=quiet)
             series = run_coroutine(

@@ -162,15 +162,15 @@ def run_suite(suite: Suite, ending: Ending, *, runs: int, store: str | None, whe
     from fairtrial.cli.calibrate import how_to_calibrate
     from fairtrial.cli.finish import exit_code
     from fairtrial.cli.watch import watcher
-    from fairtrial.config.advice import warnings
+    from fairtrial.config.advice import lines
     from fairtrial.engine.job import HERE
     from fairtrial.workflows.calibrate import calibration_notes
     from fairtrial.workflows.series import arun_series
 
     tune_garbage_collector()
     raise_open_file_limit()
-    for warning in warnings(suite):
-        click.echo(f"warning: {warning}", err=True)
+    for line in lines(suite):
+        click.echo(line, err=True)
     opened = open_store(store, create=True)
     for note in calibration_notes(opened, suite, partial(how_to_calibrate, suite)):
         click.echo(note, err=True)

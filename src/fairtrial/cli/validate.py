@@ -104,13 +104,13 @@ def _report_problem(file: str, *, as_json: bool) -> int:
 
 def _report(suite: str, *, placeholders: bool, servers: bool) -> int:
     from fairtrial import pipeline
-    from fairtrial.config.advice import warnings
+    from fairtrial.config.advice import lines
     from fairtrial.core.text import counted
     from fairtrial.workflows.estimate import estimate
 
     loaded = pipeline.load(suite, placeholders=placeholders)
-    for warning in warnings(loaded):
-        click.echo(f"warning: {warning}", err=True)
+    for line in lines(loaded):
+        click.echo(line, err=True)
     for server in _tools_of_servers(loaded) if servers else ():
         version = f" {server.version}" if server.version else ""
         names = ", ".join(tool.name for tool in server.tools)
@@ -131,6 +131,7 @@ def _report_json(suite: str, *, placeholders: bool, servers: bool) -> int:
     import msgspec
 
     from fairtrial import pipeline
+    from fairtrial.config.advice import ending_models, warnings
     from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
     from fairtrial.workflows.estimate import estimate
 
@@ -139,6 +140,7 @@ def _report_json(suite: str, *, placeholders: bool, servers: bool) -> int:
         loaded = pipeline.load(suite, placeholders=placeholders)
         found = {"mcp_servers": msgspec.to_builtins(_tools_of_servers(loaded))} if servers else {}
         plan = {**msgspec.to_builtins(estimate(loaded)), **found}
+        plan["warnings"], plan["retiring"] = warnings(loaded), msgspec.to_builtins(ending_models(loaded))
     except ProblemsError as error:
         plan, problems = {}, error.problems
     except FairtrialError as error:

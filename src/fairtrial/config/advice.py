@@ -8,8 +8,10 @@ from fairtrial.config.suite import Suite
 from fairtrial.core import registry
 from fairtrial.core.options import read
 from fairtrial.core.questions import repeated_words
+from fairtrial.core.settings import target_specs
 from fairtrial.providers.judge_models import can_see, family_of
 from fairtrial.providers.params import remarks, unsupported_params
+from fairtrial.providers.retirement import Retirement, retiring
 
 _STOPPING = (
     "a run that may stop early has wider intervals, and finds less, even if nothing is stopped: leave out --stop-when "
@@ -21,6 +23,7 @@ def warnings(suite: Suite) -> list[str]:
     """Return what users should know before they trust the results of a valid suite."""
     messages = [*suite.notes, *_confounded_prompts(suite), *_unseen_pages(suite), *_dropped_params(suite)]
     messages += [*_of_targets(suite), *_dropped_files(suite), *_unconfined_code(suite)]
+    messages += [known.words for known in ending_models(suite) if known.level != "note"]
     messages += [_STOPPING] if suite.settings.stop is not None else []
     messages += [repeated_words(suite.repeated, suite.case_count)] if suite.repeated else []
     for judge in suite.settings.judges:
@@ -35,6 +38,21 @@ def warnings(suite: Suite) -> list[str]:
             names = ", ".join(dict.fromkeys(own))
             messages.append(f"judge {judge.name} is from the same model family as {names}: it may favour their answers")
     return messages
+
+
+def notes(suite: Suite) -> list[str]:
+    """Return what is good to know about a valid suite, but takes nothing away from its results."""
+    return [known.words for known in ending_models(suite) if known.level == "note"]
+
+
+def lines(suite: Suite) -> list[str]:
+    """Return warnings and notes as they are printed, each with what it is."""
+    return [*(f"warning: {text}" for text in warnings(suite)), *(f"note: {text}" for text in notes(suite))]
+
+
+def ending_models(suite: Suite) -> list[Retirement]:
+    """Return what is known about the end of every model that a suite asks, judges and embedders included."""
+    return retiring(target_specs(suite.arms, suite.settings))
 
 
 def _dropped_params(suite: Suite) -> Iterator[str]:

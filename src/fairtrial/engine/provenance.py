@@ -18,6 +18,7 @@ import msgspec
 from fairtrial.core.answer import Request
 from fairtrial.core.experiment import Arm
 from fairtrial.core.target import Target
+from fairtrial.providers.sheet import refreshed_layers, sheet_hash, shipped_on
 from fairtrial.toolbox.git import git_facts
 from fairtrial.toolbox.preflight import Inventory
 
@@ -42,11 +43,21 @@ async def run_context(
         "python": sys.version.split()[0],
         "platform": f"{platform.system()} {platform.machine()}",
         "packages": packages,
+        "models": {"sheet": sheet_hash(), "checked": shipped_on(), **_refreshed()},
         "arms": [_arm(arm, targets[arm.target.id]) for arm in arms],
     }
     if folder is not None and (facts := await asyncio.to_thread(git_facts, folder)):
         context["git"] = facts
     return {**context, "mcp_servers": msgspec.to_builtins(inventory)} if inventory else context
+
+
+def _refreshed() -> dict[str, dict[str, str]]:
+    """Return the days of the lists of models that were fetched."""
+    try:
+        days = {layer.file: layer.rows.checked for layer in refreshed_layers()}
+    except RuntimeError:  # there is no home folder
+        days = {}
+    return {"refreshed": days} if days else {}
 
 
 def with_what_was_learned(

@@ -35,6 +35,7 @@ from fairtrial.engine.recorder import Recorder
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.trials import trials_of
 from fairtrial.engine.workers import for_each
+from fairtrial.providers.retirement import gone
 from fairtrial.store import Store
 from fairtrial.store.todo import next_step
 
@@ -128,7 +129,11 @@ class Engine:
                 continue
             failure = await self._executor.try_judge(judge)
             if failure is not None:
-                reason = f"the judge {judge.name} cannot be used ({failure.message}); no answers were requested"
+                why = failure.message
+                if failure.kind == "model":
+                    spec = next(spec for spec in self.job.settings.judges if spec.name == judge.name)
+                    why = f"{gone(spec.target)}: {why}"
+                reason = f"the judge {judge.name} cannot be used ({why}); no answers were requested"
                 self._stop(Halt(reason, unusable=not failure.retryable))
 
     async def _run_lane(self, lane: Lane) -> None:
@@ -247,7 +252,7 @@ class Engine:
             name = f"the judge {judgement.judge}"
             if judgement.failure_kind is None:
                 self._patience.succeeded(name)
-            elif self._patience.failed(name):
+            elif self._patience.failed(name, gone=judgement.failure_kind == "model"):
                 reason = f"the last {self._patience.count(name)} verdicts all failed ({judgement.failure_message})"
                 self._stop(Halt(f"{name}: {reason}"))
 
@@ -269,12 +274,13 @@ class Engine:
             self._stop(Halt(f"{target}: {result.message}"))
             return True
         if result.kind in UNUSABLE and target not in self._answered:
-            problem = "its key was rejected" if result.kind == "auth" else "there is no such model"
+            problem = "its key was rejected" if result.kind == "auth" else gone(trial.arm.target)
             self._stop(Halt(f"{target}: {problem} ({result.message})", unusable=True))
             return True
-        if self._patience.failed(target):
+        if self._patience.failed(target, gone=result.kind == "model"):
             count = self._patience.count(target)
-            self._given_up.setdefault(target, f"{target}: the last {count} trials all failed ({result.message})")
+            why = f"{gone(trial.arm.target)}; " if result.kind == "model" else ""
+            self._given_up.setdefault(target, f"{target}: {why}the last {count} trials all failed ({result.message})")
             if len(self._given_up) == len({arm.target.id for arm in self.job.arms}) or self._decision is not None:
                 self._stop(Halt("; ".join(self._given_up.values())))
         return False

@@ -136,20 +136,27 @@ class _Error(msgspec.Struct, frozen=True, kw_only=True):
 
 # Codes and texts that say more than the status: which key, model or quota does not work, whatever the case asks.
 _AUTH_CODES = frozenset({"insufficient_quota", "API_KEY_INVALID", "billing_not_active"})
-_MODEL_CODES = frozenset({"invalid_model", "DeploymentNotFound", "model_not_found"})
+_MODEL_CODES = frozenset({"invalid_model", "DeploymentNotFound", "model_not_found", "model_decommissioned"})
 _CONTEXT_CODE = "context_length_exceeded"
 _TOO_LONG = re.compile(
     r"context.(?:length|window|size|limit)|(?:prompt|input) is too long|input token count .*exceeds"
     r"|maximum prompt length",
     re.IGNORECASE,
 )
-_NOT_ON_DEMAND = "with on-demand throughput isn"  # Bedrock: the model needs an inference profile
+# Bedrock: the model needs an inference profile; there is no such model; its end has come.
+_NO_MODEL = re.compile(
+    r"with on-demand throughput isn|provided model identifier is invalid|model version has reached the end of its life",
+    re.IGNORECASE,
+)
+_NOT_THIS_WAY = re.compile(r"no endpoints found that support", re.IGNORECASE)  # OpenRouter: it has the model
 
 
 def _kind_of(status: int, error: _Error) -> str:
     if status in (401, 402, 403) or error.used_up or error.code in _AUTH_CODES:
         return "auth"
-    if status == 404 or error.code in _MODEL_CODES or _NOT_ON_DEMAND in error.text:
+    if status == 404 and _NOT_THIS_WAY.search(error.text):
+        return "refused"
+    if status == 404 or error.code in _MODEL_CODES or _NO_MODEL.search(error.text):
         return "model"
     if error.code == _CONTEXT_CODE or (status in (400, 413, 422) and _TOO_LONG.search(error.text)):
         return "context"

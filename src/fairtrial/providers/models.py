@@ -11,7 +11,7 @@ import msgspec
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.providers import Provider, api_providers
 from fairtrial.providers.params import unsupported_params
-from fairtrial.providers.sheet import maker_of, sheet_of
+from fairtrial.providers.sheet import Sheet, maker_of, sheet_of
 
 _VENDORS = ("openai", "anthropic", "google", "mistral", "xai", "deepseek")  # who make models come before who serve them
 _NOT_LISTED = ("openai-responses", "huggingface", "ollama")  # models of others, or of your own machine
@@ -60,6 +60,11 @@ def of_provider(name: str) -> list[Model]:
     return [model for model in _all_models() if model.name.partition(":")[0] == name]
 
 
+def of_vendors() -> list[Model]:
+    """Return the known models at those who make them."""
+    return [model for model in _all_models() if maker_of(model.name.partition(":")[2]) == model.name.partition(":")[0]]
+
+
 def listed_providers() -> dict[str, Provider]:
     """Return the providers whose models and prices are known, vendors first."""
     known = {name: provider for name, provider in api_providers().items() if name not in _NOT_LISTED}
@@ -67,10 +72,11 @@ def listed_providers() -> dict[str, Provider]:
 
 
 def takes(name: str) -> str:
-    """Return what is special about the parameters of a model, in words."""
+    """Return what is special about a model, in words: when it ends, and its parameters."""
     provider, _, model = name.partition(":")
     known = sheet_of(provider, model)
-    words = [f"reasoning {known.reasoning.in_words()}"] if known.reasoning else []
+    words = [end] if (end := _end(known)) else []
+    words += [f"reasoning {known.reasoning.in_words()}"] if known.reasoning else []
     row = api_providers().get(provider)
     if row is not None:
         spec = TargetSpec(id=name, kind=row.kind, provider=provider, model=model)
@@ -79,12 +85,19 @@ def takes(name: str) -> str:
     return "; ".join(words)
 
 
+def _end(known: Sheet) -> str:
+    """Return when a model ends, and what comes after it."""
+    words = f"ends {known.ends}" if known.ends else f"ends {known.not_before} or later" if known.not_before else ""
+    words += f" → {known.successor}" if words and known.successor else ""
+    return f"served by {known.served_by}" if known.served_by and not words else words
+
+
 @cache
 def _all_models() -> tuple[Model, ...]:
-    from genai_prices.data_snapshot import get_snapshot
+    from fairtrial.providers.price_list import price_list
 
     models = [Model(name=name, title=title, input_usd=0.0, output_usd=0.0) for name, title in _OFFLINE]
-    listed = {provider.id: provider.models for provider in get_snapshot().providers}
+    listed = {provider.id: provider.models for provider in price_list().providers}
     for name, provider in listed_providers().items():
         models += [_model(name, provider, model) for model in listed.get(provider.prices or name, ())]
     return tuple(models)

@@ -1,4 +1,4 @@
-"""Token prices: the suite's own first, then those of the model sheet, otherwise those from `genai-prices`."""
+"""Token prices: the suite's own first, then those of the model sheet, then those of `genai-prices`."""
 
 from __future__ import annotations
 
@@ -90,9 +90,11 @@ def find_price(spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None:
     stated = stated_price(spec, own)
     if stated is not None or _is_local(spec.provider):
         return stated or FREE
-    if (known := sheet_of(spec.provider, spec.model).prices) is not None:
-        return _price_of(known)
-    return _listed_price(spec)
+    sheet = sheet_of(spec.provider, spec.model)
+    if sheet.prices is not None:
+        return _price_of(sheet.prices)
+    listed = _listed_price(spec)
+    return _price_of(sheet.other_prices) if listed is None and sheet.other_prices is not None else listed
 
 
 def _is_local(provider: str) -> bool:
@@ -126,12 +128,12 @@ def _listed_price(spec: TargetSpec) -> Price | None:
         return None
     from datetime import UTC, datetime
 
-    from genai_prices.data_snapshot import get_snapshot
+    from fairtrial.providers.price_list import price_list
 
     # A server of the suite at a provider's own address, with headers or another key, has that provider's prices.
     provider = spec.provider if spec.provider in known_providers() else provider_at(spec.base_url) or spec.provider
     try:
-        _, model = get_snapshot().find_provider_model(*listed_name(provider, spec.model), None)
+        _, model = price_list().find_provider_model(*listed_name(provider, spec.model), None)
         listed = model.get_prices(datetime.now(UTC))
     except LookupError:
         return None

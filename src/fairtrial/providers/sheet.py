@@ -9,6 +9,7 @@ user wrote.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -28,7 +29,8 @@ _SHIPPED = Path(__file__).with_name("sheets")
 # Before a model's name: `models/`, a router's vendor, a region and the vendor on Bedrock, a fine-tune.
 _VENDOR = re.compile(r"^(?:(?:us|us-gov|eu|apac|jp|au|global)\.)?(?:anthropic|openai|mistral|amazon|deepseek|qwen)\.")
 _BY_ABILITY = "vision"  # a file about models of all makers
-_OF_ROW = frozenset({"model", "family", "at"})
+_OF_ROW = frozenset({"model", "name", "providers", "family", "at"})
+_DATES = frozenset({"ends", "successor"})  # the facts of public tables that come before what is shipped
 
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,6 +54,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     output: int | None = None  # tokens, at most
     files: tuple[str, ...] = ()  # what it can be given beside text
     prices: PriceSpec | None = None  # USD per million tokens, where the price list is wrong or has none
+    other_prices: PriceSpec | None = None  # of a public table, used only where no one else has a price
     preamble: int = 0  # tokens, at most, of what its provider or its template puts before every prompt
     ends: date | None = None
     not_before: date | None = None  # it ends on this day at the earliest
@@ -70,18 +73,44 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Rows(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of the sheet: whose names it knows, and the rows about them."""
+    """A file of the sheet: whose names it knows, and the rows about them.
+
+    A row has a pattern `model`, or in files that were fetched the very `name` of a model and its `providers`.
+    """
 
     models: tuple[dict[str, Any], ...]
     names: str = ""  # a pattern; empty: any model of the provider that the file is named after
     checked: str = ""  # the day
     source: str = ""  # an address
     cheapest: str = ""  # the model to try whether anything answers
+    sha256: str = ""  # of what was read there
+    public: bool = False  # someone else's table of many providers: it adds what is not known, and dates
 
-    def about(self, model: str) -> Iterator[dict[str, Any]]:
+    def about(self, model: str, provider: str = "") -> Iterator[dict[str, Any]]:
         """Yield the rows about a model, from the general to the particular."""
         if re.match(self.names, model):
-            yield from (row for row in self.models if re.match(row["model"], model))
+            yield from (row for row in self.models if _is_about(row, model, provider))
+
+
+def _is_about(row: Mapping[str, Any], model: str, provider: str) -> bool:
+    if "name" in row:
+        return bool(row["name"] == model) and provider in row.get("providers", (provider,))
+    return re.match(row["model"], model) is not None
+
+
+class Layer(msgspec.Struct, frozen=True):
+    """Rows with where they come from: `shipped`, `refreshed` or `yours`."""
+
+    origin: str
+    file: str
+    rows: Rows
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """One thing that the sheet says about a model, and which layer says so."""
+
+    value: Any
+    layer: Layer
 
 
 def sheet_of(provider: str, model: str, endpoint: str = "chat") -> Sheet:
@@ -110,17 +139,45 @@ def cheapest_of(provider: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _sheet(provider: str, model: str, endpoint: str) -> Sheet:
-    known, merged = False, dict[str, Any]()
-    for rows in _layers(provider):
-        at_endpoint: dict[str, Any] = {}
-        for row in rows.about(model):
-            known = known or bool(row["model"] and not row.get("family"))
-            merged |= _facts(row)
-            at_endpoint |= row.get("at", {}).get(endpoint, {})
-        merged |= at_endpoint
+    known = any(
+        row.get("model") and not row.get("family")
+        for layer in _layers(provider)
+        for row in layer.rows.about(model, provider)
+    )
+    merged = {name: fact.value for name, fact in _merged(provider, model, endpoint).items()}
     if known:
         merged.pop("like", None)
     return msgspec.convert({**merged, "known": known}, Sheet)
+
+
+def facts_about(provider: str, model: str, endpoint: str = "chat") -> dict[str, Fact]:
+    """Return everything that the sheet says about a model, with the layer that says it."""
+    return _merged(provider, plain_model(model), endpoint)
+
+
+def _merged(provider: str, model: str, endpoint: str) -> dict[str, Fact]:
+    merged: dict[str, Fact] = {}
+    for layer in _layers(provider):
+        at_endpoint: dict[str, Any] = {}
+        for row in layer.rows.about(model, provider):
+            said = {name: value for name, value in _facts(row).items() if _counts(name, layer, merged)}
+            merged |= {name: Fact(_whole(name, value, layer, merged), layer) for name, value in said.items()}
+            at_endpoint |= row.get("at", {}).get(endpoint, {})
+        merged |= {name: Fact(value, layer) for name, value in at_endpoint.items()}
+    return merged
+
+
+def _counts(name: str, layer: Layer, known: Mapping[str, Fact]) -> bool:
+    """Return whether a layer's word on something counts: that of a public table only if no one else has said it."""
+    return not layer.rows.public or name in _DATES or name not in known or known[name].layer.rows.public
+
+
+def _whole(name: str, value: Any, layer: Layer, known: Mapping[str, Fact]) -> Any:
+    """Return a fact; lists of providers do not say how much a model reasons untold, which stays as it is known."""
+    before = known[name].value if name in known else None
+    if name != "reasoning" or layer.origin != "refreshed" or not isinstance(value, dict) or not before:
+        return value
+    return {"default": before.get("default", "none"), **value}
 
 
 def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,22 +185,52 @@ def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def _layers(provider: str) -> tuple[Rows, ...]:
+def _layers(provider: str) -> tuple[Layer, ...]:
     """Return the files of the sheet for a provider: shipped, refreshed and the user's, vendors before providers."""
-    shipped = tuple(_folder(_SHIPPED, provider))
+    shipped = tuple(_shipped(provider))
     try:
-        refreshed, own = tuple(_folder(refreshed_folder(), provider)), _user_rows()
+        refreshed, own = refreshed_layers(), _user_rows()
     except RuntimeError:  # there is no home folder
         return shipped
-    return (*shipped, *refreshed, *((own,) if own else ()))
+    return (*shipped, *refreshed, *((Layer("yours", str(user_file()), own),) if own else ()))
 
 
-def _folder(folder: Path, provider: str) -> Iterator[Rows]:
+def _shipped(provider: str) -> Iterator[Layer]:
     """Yield the files that say which names they know, then the one about all models of this provider."""
-    files = _files(folder)
-    yield from (rows for rows in files.values() if rows.names)
+    files = _files(_SHIPPED)
+    yield from (Layer("shipped", name, rows) for name, rows in files.items() if rows.names)
     if provider in files and not files[provider].names:
-        yield files[provider]
+        yield Layer("shipped", provider, files[provider])
+
+
+def refreshed_layers() -> tuple[Layer, ...]:
+    """Return what was fetched: public tables, then the lists of the providers themselves."""
+    files = sorted(_files(refreshed_folder()).items(), key=lambda item: (not item[1].public, item[0]))
+    return tuple(Layer("refreshed", name, rows) for name, rows in files)
+
+
+def shipped_on() -> str:
+    """Return the day on which the shipped sheet was last compared with its sources."""
+    return min(rows.checked for rows in _files(_SHIPPED).values())
+
+
+@cache
+def sheet_hash() -> str:
+    """Return a hash of everything that the sheet consists of at the moment."""
+    digest = hashlib.sha256()
+    for path in _all_files():
+        digest.update(f"{path.name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _all_files() -> Iterator[Path]:
+    yield from sorted(_SHIPPED.glob("*.json"))
+    try:
+        yield from sorted(refreshed_folder().glob("*.json"))
+        if user_file().is_file():
+            yield user_file()
+    except RuntimeError:  # there is no home folder
+        return
 
 
 @cache
@@ -156,18 +243,18 @@ def read_rows(path: Path, *, whole: bool = True) -> Rows:
     """Read a file of the sheet; unless `whole`, its rows are checked when they are used."""
     try:
         rows = msgspec.json.decode(path.read_bytes(), type=Rows)
-        return _checked(rows) if whole else rows
+        return checked(rows) if whole else rows
     except (msgspec.MsgspecError, re.error, OSError) as error:
         raise FairtrialError(f"{path} is not a sheet of models: {error}; remove it, or correct it") from None
 
 
-def _checked(rows: Rows) -> Rows:
+def checked(rows: Rows) -> Rows:
     """Return rows of which every pattern and every value can be used."""
     re.compile(rows.names)
     for row in rows.models:
-        if not isinstance(row.get("model"), str):
+        if not isinstance(row.get("name", row.get("model")), str):
             raise msgspec.ValidationError("each row needs a pattern `model`")
-        re.compile(row["model"])
+        re.compile(row.get("model", ""))
         for values in (row, *row.get("at", {}).values()):
             msgspec.convert(_facts(values), Sheet)
     return rows
@@ -197,7 +284,7 @@ def _user_rows() -> Rows | None:
         written = read_yaml(path.read_text("utf-8")) or {}
         if not isinstance(written, Mapping) or not all(isinstance(row, Mapping) for row in written.values()):
             raise msgspec.ValidationError("expected `PATTERN: {…}` for each model")
-        return _checked(Rows(models=tuple({"model": str(name), **row} for name, row in written.items())))
+        return checked(Rows(models=tuple({"model": str(name), **row} for name, row in written.items())))
     except (yaml.YAMLError, UnicodeDecodeError, msgspec.MsgspecError, re.error, OSError) as error:
         reason = " ".join(str(error).split())
         raise FairtrialError(f"{path} is not a sheet of models: {reason}; correct it, or remove it") from None
@@ -208,4 +295,5 @@ def forget() -> None:
     _sheet.cache_clear()
     maker_of.cache_clear()
     _layers.cache_clear()
+    sheet_hash.cache_clear()
     _files.cache_clear()

@@ -6,7 +6,8 @@ import asyncio
 import ipaddress
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -253,6 +254,20 @@ async def open_session(spec: TargetSpec, headers: dict[str, str], origin: str = 
         read_bufsize=2**18,
         auto_decompress=False,  # a few bytes can expand to gigabytes: we decompress in pieces with a limit
     )
+
+
+@asynccontextmanager
+async def open_download(url: str, headers: Mapping[str, str]) -> AsyncIterator[ClientResponse]:
+    """Open what is at an address, without following it elsewhere; `read_body` reads it within limits."""
+    import aiohttp
+
+    # Some servers refuse programs that do not say what they are.
+    named = {"User-Agent": "fairtrial", "Accept-Encoding": "gzip, deflate", **headers}
+    async with (
+        aiohttp.ClientSession(headers=named, proxy=_proxy(url), auto_decompress=False) as session,
+        session.get(url, allow_redirects=False) as response,
+    ):
+        yield response
 
 
 async def check_reachable(name: str, url: str, seconds: float = _REACH_SECONDS) -> None:

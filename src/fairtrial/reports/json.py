@@ -123,6 +123,7 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         "completion_tokens": arm.completion_tokens,
         "latency_ms": msgspec.to_builtins(arm.latency_ms),
         "params": arm.params,
+        "answered_by": arm.answered_by,
         "metrics": msgspec.to_builtins(arm.metrics),
         "judge_verdicts": arm.judge_verdicts,
         "judge_calls": arm.judge_calls,

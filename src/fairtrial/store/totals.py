@@ -35,6 +35,8 @@ class ArmTotals(NamedTuple):
     refused: int
     filtered: int
     passed_automatically: int
+    first_model: str | None  # of the names in replies, in the order of the alphabet
+    last_model: str | None
     cost: Cost
 
 
@@ -87,6 +89,8 @@ def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
                 for reason in ("length", REFUSED, FILTERED)
             ),
             func.sum(case((scores.c.automatic, 1), else_=0)),
+            func.min(trials.c.model),
+            func.max(trials.c.model),
             *_cost_sums(trials),
         )
         .outerjoin(scores, and_(schema.same_trial(trials, scores), scores.c.scoring == scoring))

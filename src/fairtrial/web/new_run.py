@@ -15,7 +15,7 @@ from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.config import RunOptions, Suite
-from fairtrial.config.advice import warnings
+from fairtrial.config.advice import notes, warnings
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import BENCHMARK_LOCK, DEFAULT_PARAMS
@@ -148,7 +148,7 @@ def estimate_of(site: Site, suite: Suite) -> dict[str, Any]:
 
 
 def _warnings(site: Site, suite: Suite) -> Iterator[str]:
-    yield from warnings(suite)
+    yield from (*warnings(suite), *notes(suite))
     for note in calibration_notes(site.store, suite, lambda _: "calibrate it under Judges to see how reliable it is"):
         yield note.removeprefix("warning: ")
 

@@ -14,6 +14,7 @@ from fairtrial.analyse.wording.asked import asked_brief
 from fairtrial.analyse.wording.leaderboards import standing_words
 from fairtrial.analyse.wording.scale import interval_words
 from fairtrial.core.errors import FairtrialError
+from fairtrial.providers.retirement import retiring
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.files import delete_kept_files, scored_by
@@ -104,6 +105,7 @@ class Runs:
             progress=progress_of(self._site, run) if run.status == "running" else None,
             series=series_state(self._site, series_id) if series_id else None,
             run_again=self._run_again_url(run),
+            retiring=[known.words for known in retiring(arm.target for arm in run.plan_arms)],
             has_pages=has_scorer(run, "browser", "code_judge"),
             has_problems=has_scorer(run, "optimisation"),
             result=result_of(self._site.cache, run, known) if known else None,

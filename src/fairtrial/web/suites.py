@@ -22,7 +22,7 @@ from starlette.routing import Route
 from fairtrial import pipeline
 from fairtrial.api import wait_for
 from fairtrial.config import Suite
-from fairtrial.config.advice import warnings
+from fairtrial.config.advice import notes, warnings
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.experiment import Arm, Case, read_expected, show_expected
@@ -121,7 +121,10 @@ class Suites:
         except FairtrialError as error:
             return {"problems": [{"message": str(error), "file": "", "line": 0, "key": ""}], "facts": ""}
         trials = sum(arm.repeats_of(case) for case in suite.cases() for arm in suite.arms)
-        advice = [{"message": message, "file": "", "line": 0, "key": "warning"} for message in warnings(suite)]
+        said = {"warning": warnings(suite), "note": notes(suite)}
+        advice = [
+            {"message": message, "file": "", "line": 0, "key": kind} for kind, own in said.items() for message in own
+        ]
         facts = f"{_count(suite.case_count, 'case')} × {_count(len(suite.arms), 'arm')}, {_count(trials, 'trial')}"
         return {"problems": advice, "facts": facts}
 

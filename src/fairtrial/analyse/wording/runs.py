@@ -185,6 +185,11 @@ def refusal_lines(arm: ArmSummary) -> list[str]:
     return [f"answers declined: {', '.join(parts)} of {arm.trials - arm.waiting - arm.failed}"] if parts else []
 
 
+def answered_lines(arm: ArmSummary) -> list[str]:
+    """Say which other models answered: `answered by gemini-3.8-flash, by what the replies say`."""
+    return [f"answered by {' and '.join(arm.answered_by)}, as the replies say"] if arm.answered_by else []
+
+
 def headline(summary: RunSummary) -> str:
     """Summarise the run in one line."""
     reason = f" ({summary.reason})" if summary.reason and summary.reason != summary.status else ""

@@ -398,7 +398,7 @@ async function store() {
   clean = sent;
   changed();
   showProblems(reply);
-  if (reply.problems.some((problem) => problem.key !== "warning")) saved.textContent = "Saved, but it cannot run yet.";
+  if (reply.problems.some((problem) => !["warning", "note"].includes(problem.key))) saved.textContent = "Saved, but it cannot run yet.";
 }
 
 save.addEventListener("click", store);
