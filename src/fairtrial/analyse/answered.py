@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from fairtrial.core.experiment import Arm
+from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.providers import api_kinds
-from fairtrial.providers.sheet import plain_model
+from fairtrial.providers.sheet import maker_of, plain_model
 
 # A snapshot's day, in the forms that vendors write: 2025-08-07, 20250929, 0613, 2603, 001; and names that move.
 _DAY = re.compile(r"(?<![\d.])(?:\d{4}-\d\d-\d\d|\d{8}|\d{3,4})(?!\d)")
@@ -15,13 +15,15 @@ _MOVES = "latest"
 _DEPLOYED = ("azure",)  # names of deployments, which their owners choose
 
 
-def unlike_asked(arm: Arm, answered: Iterable[str | None]) -> list[str]:
-    """Return the models that answered in the place of an arm's model; snapshots of it are that model."""
-    spec = arm.target
+def unlike_asked(spec: TargetSpec, answered: Iterable[str | None]) -> list[str]:
+    """Return the models that answered in the place of a target's model; snapshots of it are that model.
+
+    Names that nobody gives to models are left out: servers of one's own reply with anything.
+    """
     asked = str(spec.options.get("model") or ("" if spec.provider in _DEPLOYED else spec.model))
     if not asked or (spec.api or spec.kind) not in api_kinds():
         return []
-    return [name for name in dict.fromkeys(answered) if name and not _same(asked, name)]
+    return [name for name in dict.fromkeys(answered) if name and maker_of(name) and not _same(asked, name)]
 
 
 def _same(asked: str, answered: str) -> bool:

@@ -192,7 +192,7 @@ def summarise(
                 labels=labels.get(arm.position),
                 tools=tools.get(arm.position),
                 repeat_sd=_repeat_sd(scores.get(arm.position)),
-                answered_by=unlike_asked(arm, (total.first_model, total.last_model)),
+                answered_by=unlike_asked(arm.target, (total.first_model, total.last_model)),
                 passes=_passes(scores.get(arm.position), adjust),
             )
         )

@@ -10,6 +10,7 @@ import msgspec
 
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.providers import Provider, api_providers
+from fairtrial.providers import price_list
 from fairtrial.providers.params import unsupported_params
 from fairtrial.providers.sheet import Sheet, maker_of, sheet_of
 
@@ -94,10 +95,8 @@ def _end(known: Sheet) -> str:
 
 @cache
 def _all_models() -> tuple[Model, ...]:
-    from fairtrial.providers.price_list import price_list
-
     models = [Model(name=name, title=title, input_usd=0.0, output_usd=0.0) for name, title in _OFFLINE]
-    listed = {provider.id: provider.models for provider in price_list().providers}
+    listed = {provider.id: provider.models for provider in price_list.price_list().providers}
     for name, provider in listed_providers().items():
         models += [_model(name, provider, model) for model in listed.get(provider.prices or name, ())]
     return tuple(models)
@@ -119,3 +118,9 @@ def _model(name: str, provider: Provider, listed: Any) -> Model:
 def _base_price(price: Any) -> float | None:
     value = getattr(price, "base", price)
     return None if value is None else float(value)
+
+
+def forget() -> None:
+    """Read the list of models and prices anew: its file has changed."""
+    price_list.forget()
+    _all_models.cache_clear()

@@ -21,7 +21,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.providers import api_providers
 from fairtrial.core.time_limit import time_limit
 from fairtrial.core.variables import Variables
-from fairtrial.providers import price_list, sheet
+from fairtrial.providers import models, price_list, sheet
 from fairtrial.providers.model_lists import PROVIDERS, TABLES, ModelList, Row
 from fairtrial.providers.retirement import today
 from fairtrial.providers.sheet import Rows, plain_model, read_rows, refreshed_folder
@@ -59,7 +59,7 @@ async def refresh(environment: Mapping[str, str]) -> list[Refreshed]:
         return [*await asyncio.gather(*work, _prices(environment)), *_not_readable(environment)]
     finally:
         sheet.forget()
-        price_list.forget()
+        models.forget()
 
 
 def _module(name: str) -> Any:
@@ -172,7 +172,7 @@ def _rows(bodies: Sequence[bytes], read: Any) -> list[Row]:
                 named = {**row, "name": plain_model(row["name"])}
                 rows.setdefault((named["name"], *named["providers"]), named)
         sheet.checked(Rows(models=tuple(rows.values())))
-    except (msgspec.MsgspecError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (msgspec.MsgspecError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else " ".join(str(error).split())
         raise _NotReadError(f"what is there is not a list of models ({reason[:120]})") from None
     return list(rows.values())
@@ -185,7 +185,7 @@ async def _pages(place: _Place, known: ModelList) -> list[bytes]:
         bodies.append(await _fetch(place, _asking(place.url, more)))
         try:
             page = msgspec.json.decode(bodies[-1])
-        except msgspec.MsgspecError:  # reading it says so
+        except (msgspec.MsgspecError, RecursionError):  # reading it says so
             return bodies
         more = known.following(page) if isinstance(page, dict) else ""
         if not more:
@@ -270,7 +270,7 @@ def _priced(body: bytes) -> list[str]:
             for provider in price_list.parsed(msgspec.json.decode(body))
             for model in provider.models
         ]
-    except (msgspec.MsgspecError, ValueError, TypeError) as error:
+    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError) as error:
         reason = " ".join(str(error).split())[:120]
         raise _NotReadError(f"what is there is not a list of prices ({reason})") from None
 

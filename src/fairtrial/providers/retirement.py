@@ -37,9 +37,14 @@ class Retirement(msgspec.Struct, frozen=True, kw_only=True):
         return f"{'note' if self.level == 'note' else 'warning'}: {self.words}"
 
 
+def now() -> datetime:
+    """Return the time: the only place that asks for it, where tests can set it."""
+    return datetime.now(UTC)
+
+
 def today() -> date:
-    """Return the day in UTC: the only place that asks for it."""
-    return datetime.now(UTC).date()
+    """Return the day in UTC."""
+    return now().date()
 
 
 def in_words(day: date) -> str:
