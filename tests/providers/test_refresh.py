@@ -1,10 +1,7 @@
 """`fairtrial models --refresh`: what is read, what is kept, what is refused, and who has the last word."""
 
-import asyncio
 import hashlib
 import json
-import threading
-from contextlib import contextmanager
 from datetime import UTC, date, datetime
 
 import msgspec
@@ -22,6 +19,7 @@ from fairtrial.providers.prices import find_price
 from fairtrial.providers.refresh import refresh
 from fairtrial.providers.sheet import facts_about, refreshed_folder, sheet_hash, sheet_of
 from tests.lazily import Library
+from tests.servers.beside import beside
 from tests.servers.model_lists import ANTHROPIC, GOOGLE, KEYS, MISTRAL, OPENAI, Lists, claude, model_lists
 
 anthropic_types, openai_types = Library("anthropic.types"), Library("openai.types")
@@ -48,29 +46,6 @@ def forget():
 
 async def refreshed(lists: Lists, **more: str) -> dict:
     return {one.name: one for one in await refresh({**KEYS, **lists.environment(), **more})}
-
-
-@contextmanager
-def serving():
-    """The lists beside a test that is not asynchronous itself."""
-    loop = asyncio.new_event_loop()
-    ready, over, found = threading.Event(), asyncio.Event(), []
-
-    async def serve():
-        async with model_lists() as lists:
-            found.append(lists)
-            ready.set()
-            await over.wait()
-
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
-    thread.start()
-    ready.wait()
-    try:
-        yield found[0]
-    finally:
-        loop.call_soon_threadsafe(over.set)
-        thread.join()
-        loop.close()
 
 
 class TestShapes:
@@ -315,7 +290,7 @@ class TestPrecedence:
 class TestCommand:
     @pytest.fixture
     def lists(self, monkeypatch):
-        with serving() as lists:
+        with beside(model_lists()) as lists:
             for name, value in {**KEYS, **lists.environment()}.items():
                 monkeypatch.setenv(name, value)
             yield lists
@@ -380,7 +355,7 @@ class TestCommand:
     def test_without_a_network(self, monkeypatch, capsys):
         for name, value in KEYS.items():
             monkeypatch.setenv(name, value)
-        with serving() as lists:
+        with beside(model_lists()) as lists:
             addresses = lists.environment()
         for name, value in addresses.items():
             monkeypatch.setenv(name, value)  # nobody listens there any more
