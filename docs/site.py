@@ -48,6 +48,7 @@ NAVIGATION: dict[str, Any] = {
         "Prompts and variables": "docs/prompts.md",
         "Datasets": "docs/datasets.md",
         "Targets": "docs/targets.md",
+        "Models": "docs/models.md",
         "Agents by name": "docs/agents.md",
         "Agents at work": "docs/workspaces.md",
         "Does my server help?": "docs/does-it-help.md",

@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import re
 from datetime import UTC, date, datetime
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairtrial.cli.main import _run
+from fairtrial.cli.models_page import _FIELDS
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.engine.provenance import run_context
 from fairtrial.providers import models, price_list, retirement, sheet
@@ -333,6 +336,32 @@ class TestCommand:
             "2027-02-03", "refreshed", "2026-11-18",
         )  # fmt: skip
         assert facts["ends"]["source"] == f"{lists.url}/openai/v1/models"
+
+    def test_everything_that_a_sheet_can_say_is_shown(self, tmp_path, monkeypatch, capsys):
+        """The example in docs/models.md, and a value for every other field."""
+        page = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
+        example = re.search(r"```yaml\n(.*?)```", page, re.DOTALL)[1]
+        rest = {
+            "thinks": True, "one_of_sampling": True, "refuses": ["stop"], "tools": "at_rest", "forced_tool": False,
+            "tools_with_schema": False, "schemas": False, "prefill": False, "endpoints": ["responses"],
+            "limit_name": "max_words", "least_tokens": 16, "context": 1000, "output": 2000, "files": ["pdf"],
+            "preamble": 12, "ends": "2027-01-02", "not_before": "2027-01-01", "successor": "next", "served_by": "other",
+            "note": "hm", "other_prices": {"input": 1, "output": 2},
+        }  # fmt: skip
+        path = tmp_path / "own.yaml"
+        path.write_text(example + yaml.safe_dump({"my-finetune-1": rest}))
+        monkeypatch.setenv("FAIRTRIAL_MODELS", str(path))
+        forget()
+        assert _run(["models", "openai:gpt-6-luna"]) == 0
+        assert "30 September 2027" in capsys.readouterr().out
+        assert _run(["models", "together:my-finetune-1"]) == 0
+        out = capsys.readouterr().out
+        known = facts_about("together", "my-finetune-1")
+        said = {field for field in sheet.Sheet.__struct_fields__ if field in known}
+        assert said == set(sheet.Sheet.__struct_fields__) - {"like", "known"}
+        assert set(_FIELDS) == said - {"other_prices"}
+        assert all(title.split()[0] in out for title, _ in _FIELDS.values())
+        assert _run(["models", "together:my-finetune-1", "--json"]) == 0
 
     def test_a_model_that_nobody_knows(self, capsys):
         assert _run(["models", "openai:gpt-9"]) == 0

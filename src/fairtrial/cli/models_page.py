@@ -232,8 +232,8 @@ def _price(value: Any) -> str:
 _WORDS = {"taken": "accepted", "at_rest": "accepted without reasoning", "refused": "refused", "ignored": "ignored"}
 # What each field is called, in the order of the page, and how its value is written.
 _FIELDS: dict[str, tuple[str, Callable[[Any], str]]] = {
-    "ends": ("ends", lambda day: in_words(date.fromisoformat(day)) if day else "no date known"),
-    "not_before": ("ends at the earliest", lambda day: in_words(date.fromisoformat(day))),
+    "ends": ("ends", lambda day: in_words(msgspec.convert(day, date)) if day else "no date known"),
+    "not_before": ("ends at the earliest", lambda day: in_words(msgspec.convert(day, date)) if day else "unknown"),
     "successor": ("successor", str),
     "served_by": ("served by", str),
     "context": ("context", _tokens),
