@@ -23,7 +23,7 @@ from fairtrial.providers.refresh import refresh
 from fairtrial.providers.sheet import facts_about, refreshed_folder, sheet_hash, sheet_of
 from tests.lazily import Library
 from tests.servers.beside import beside
-from tests.servers.model_lists import ANTHROPIC, GOOGLE, KEYS, MISTRAL, OPENAI, Lists, claude, model_lists
+from tests.servers.model_lists import ANTHROPIC, GOOGLE, KEYS, MISTRAL, OPENAI, PRICES, Lists, claude, model_lists
 
 anthropic_types, openai_types = Library("anthropic.types"), Library("openai.types")
 google_types, mistral_models = Library("google.genai.types"), Library("mistralai.client.models")
@@ -234,6 +234,12 @@ class TestRefusing:
             found = (await refreshed(lists))["genai-prices"]
         assert found.problem.startswith("what is there is not a list of prices")
         assert price_list.fetched_list() is None
+
+    async def test_prices_of_few_models_are_no_list(self):
+        async with model_lists() as lists:
+            lists.pages["/prices.json"] = [{**PRICES[0], "models": PRICES[0]["models"][:9]}]
+            found = (await refreshed(lists))["genai-prices"]
+        assert found.problem.startswith("it has 9 models and had ") and price_list.fetched_list() is None
 
     async def test_an_address_with_a_password_is_kept_without_it(self):
         async with model_lists() as lists:

@@ -139,7 +139,11 @@ PRICES = [
                 "id": "gpt-6-luna",
                 "match": {"equals": "gpt-6-luna"},
                 "prices": {"input_mtok": 42, "output_mtok": 84},
-            }
+            },
+            *(
+                {"id": f"m{n}", "match": {"equals": f"m{n}"}, "prices": {"input_mtok": 1, "output_mtok": 1}}
+                for n in range(3000)
+            ),
         ],
     }
 ]

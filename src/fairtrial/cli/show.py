@@ -291,6 +291,15 @@ def _variables(run: Run, arm: str) -> list[str]:
     return next((entry.get("variables", []) for entry in recorded if entry["arm"] == arm), [])
 
 
+def _sheet(run: Run) -> str:
+    """Return which model sheet a run was made with, and its days; earlier versions did not record it."""
+    models = run.context.get("models")
+    if not models:
+        return ""
+    days = sorted({models["checked"], *models.get("refreshed", {}).values()})
+    return f"; model sheet {models['sheet'][:12]} ({' to '.join(dict.fromkeys((days[0], days[-1])))})"
+
+
 def _print_context(run: Run) -> None:
     from rich.text import Text
 
@@ -320,6 +329,6 @@ def _print_context(run: Run) -> None:
         console.print(Text(f"\nimported by {', '.join(versions)}"), soft_wrap=True)
         return
     python = f"Python {run.context['python']} on {run.context['platform']}"
-    console.print(Text(f"\n{python}; {', '.join(versions)}"), soft_wrap=True)
+    console.print(Text(f"\n{python}; {', '.join(versions)}{_sheet(run)}"), soft_wrap=True)
     console.print(Text(f"\nsuite, SHA-256 {run.plan.suite_sha256}:\n", style="bold"), soft_wrap=True)
     console.print(Text(run.plan.suite_text), soft_wrap=True)

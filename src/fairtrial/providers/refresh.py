@@ -247,7 +247,7 @@ async def _prices(environment: Mapping[str, str]) -> Refreshed:
         body = await _fetch(place, place.url)
         names = _priced(body)
         before = _priced_before(path)
-        _refuse_shrunken(len(names), len(before), path)
+        _refuse_shrunken(len(names), len(before or _installed()), path)
         kept = price_list.Fetched(
             checked=today().isoformat(),
             source=source,
@@ -273,6 +273,13 @@ def _priced(body: bytes) -> list[str]:
     except (msgspec.MsgspecError, ValueError, TypeError, RecursionError) as error:
         reason = " ".join(str(error).split())[:120]
         raise _NotReadError(f"what is there is not a list of prices ({reason})") from None
+
+
+def _installed() -> list[str]:
+    """Return the models with prices in the list that is installed."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    return [model.id for provider in get_snapshot().providers for model in provider.models]
 
 
 def _priced_before(path: Path) -> list[str]:
