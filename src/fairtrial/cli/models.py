@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairtrial.cli.options import json_option, load_dotenv, option, print_json, run_coroutine
+from fairtrial.cli.options import env_addresses_option, json_option, load_dotenv, option, print_json, run_coroutine
 
 if TYPE_CHECKING:
     from fairtrial.providers.models import Model
@@ -21,6 +21,7 @@ _RECENT = 90  # days after its end for which a model is listed that no suite nam
 @option("--refresh", is_flag=True, help="Fetch the providers' lists and public tables of models and prices.")
 @option("--retiring", is_flag=True, help="List the models that end, with their successors; those of SUITE…, if given.")
 @option("--within", type=click.IntRange(min=0), metavar="DAYS", help="With --retiring: in so many days; default: 90.")
+@env_addresses_option
 @json_option
 def command(names: tuple[str, ...], refresh: bool, retiring: bool, within: int | None, as_json: bool) -> int:
     """List providers and their variables; of a PROVIDER, its models; of a PROVIDER:MODEL, all that is known.

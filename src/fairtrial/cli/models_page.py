@@ -88,7 +88,6 @@ def ages() -> dict[str, Any]:
 
 
 def _print_ages(console: Console) -> None:
-    console.print()
     for line in age_lines():
         print_wrapped(console, line, QUIET)
 

@@ -189,10 +189,16 @@ def _layers(provider: str) -> tuple[Layer, ...]:
     """Return the files of the sheet for a provider: shipped, refreshed and the user's, vendors before providers."""
     shipped = tuple(_shipped(provider))
     try:
-        refreshed, own = refreshed_layers(), _user_rows()
+        refreshed = [layer for layer in refreshed_layers() if _speaks_for(layer, provider)]
+        own = _user_rows()
     except RuntimeError:  # there is no home folder
         return shipped
     return (*shipped, *refreshed, *((Layer("yours", str(user_file()), own),) if own else ()))
+
+
+def _speaks_for(layer: Layer, provider: str) -> bool:
+    """Return whether a file is about a provider: it says so itself, or it is named after it."""
+    return bool(layer.rows.names) or layer.file == provider or any("providers" in row for row in layer.rows.models)
 
 
 def _shipped(provider: str) -> Iterator[Layer]:

@@ -105,7 +105,7 @@ class Runs:
             progress=progress_of(self._site, run) if run.status == "running" else None,
             series=series_state(self._site, series_id) if series_id else None,
             run_again=self._run_again_url(run),
-            retiring=[known.words for known in retiring(arm.target for arm in run.plan_arms)],
+            retiring=_ending(run),
             has_pages=has_scorer(run, "browser", "code_judge"),
             has_problems=has_scorer(run, "optimisation"),
             result=result_of(self._site.cache, run, known) if known else None,
@@ -237,3 +237,9 @@ def has_scorer(run: Run, *names: str) -> bool:
     if any(arm.scorer.get("type") in names for arm in run.plan_arms):
         return True
     return scored_by(run.store, run.id, run.record.scoring, names, among=_FIRST_CASES)
+
+
+def _ending(run: Run) -> list[str]:
+    """Return what is to be said about the end of a run's models, unless it ended for that."""
+    found = retiring(arm.target for arm in run.plan_arms)
+    return [known.words for known in found if f"{known.name}: " not in (run.record.reason or "")]
