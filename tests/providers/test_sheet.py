@@ -115,13 +115,16 @@ def test_an_unknown_model_is_taken_for_the_newest_of_its_family():
         ("openai_api", "openai", "gpt-4o", True, "openai_api"),
         ("azure_api", "azure", "gpt-6-astra", True, "azure_responses_api"),
         ("openai_api", "mine", "gpt-5.6-luna", True, "openai_api"),  # with an effort of `none`
+        ("openai_api", "regional", "gpt-5.6-luna", True, "openai_responses_api"),
         ("openai_api", "mine", "gpt-6-astra", True, "openai_responses_api"),
         ("openai_api", "openrouter", "openai/gpt-6-astra", True, "openai_api"),
         ("anthropic_api", "anthropic", "claude-opus-5-5", True, "anthropic_api"),
     ],
 )
 def test_the_api_that_has_the_model_is_asked(kind, provider, model, tools, api):
-    assert api_for(kind, provider, model, tools=tools) == api
+    address = "https://eu.api.openai.com/v1" if provider == "regional" else "https://gateway.example.com/v1"
+    spec = TargetSpec(id="x", kind=kind, provider=provider, model=model, base_url=address)
+    assert api_for(spec, tools=tools) == api
 
 
 def _spec(name, kind):
@@ -162,7 +165,9 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-async def test_what_a_server_refuses_is_left_out_from_then_on_and_recorded(name, run_suite, monkeypatch):
+async def test_what_a_server_refuses_is_left_out_from_then_on_and_recorded(
+    name, run_suite, monkeypatch, tmp_path, capsys
+):
     """A model that nobody knows yet: one refusal, and all cases are answered."""
     params = {"temperature": 0.3, "top_p": 0.5, "stop": ["x"], "presence_penalty": 0.5, "reasoning": "low"}
     key = "reasoning_effort" if name == "reasoning" else name
@@ -184,6 +189,8 @@ async def test_what_a_server_refuses_is_left_out_from_then_on_and_recorded(name,
     assert name not in sent and {*params} - {name} <= {*sent}
     assert sum(key in heard.body for heard in server.heard) == 1
     assert run.context["arms"][0]["refused"] == [name]
+    assert _run(["show", run.id, "--store", f"sqlite:///{tmp_path}/test.db"]) == 0
+    assert f"{name}: refused by its server, and left out" in " ".join(capsys.readouterr().out.split())
 
 
 def _refused(body, key, message):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fairtrial.analyse.wording.judges import judging_notes, label_lines
 from fairtrial.analyse.wording.runs import (
     answered_lines,
+    left_out_lines,
     lift_lines,
     metric_lines,
     pass_lines,
@@ -28,6 +29,7 @@ def other_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
     """Return what is known about an arm besides its score and metrics."""
     return [
         *pass_lines(summary, arm),
+        *left_out_lines(arm),
         *answered_lines(arm),
         *refusal_lines(arm),
         *lift_lines(summary, arm),

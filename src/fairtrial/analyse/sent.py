@@ -54,6 +54,12 @@ def sent_params(record: RunRecord, arm: Arm) -> dict[str, Any] | None:
     return None if arms is None else arms[arm.position]["sent"]
 
 
+def refused_params(record: RunRecord, arm: Arm) -> list[str]:
+    """Return the parameters that an arm's server has refused, so that they were left out from then on."""
+    arms = msgspec.json.decode(record.context).get("arms") or ()
+    return arms[arm.position].get("refused", []) if arm.position < len(arms) else []
+
+
 def sent_text(sent: dict[str, Any] | None, arm: Arm) -> str:
     """Describe the parameters sent. For old runs only the configured ones are known, not those that were sent."""
     if sent is not None:

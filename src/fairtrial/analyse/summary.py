@@ -15,7 +15,7 @@ from fairtrial.analyse.asked import Asked, asked_cases
 from fairtrial.analyse.judging import Judging, judging
 from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.analyse.lift import Lift, lifts
-from fairtrial.analyse.sent import sent_params
+from fairtrial.analyse.sent import refused_params, sent_params
 from fairtrial.analyse.stopping import Adjust, could_stop, whenever_stopped
 from fairtrial.analyse.tools import ToolSummary, arm_tools
 from fairtrial.core.experiment import Arm
@@ -88,6 +88,7 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     labels: ArmLabels | None = None
     tools: ToolSummary | None = None
     repeat_sd: float | None = None  # between answers to one case; `aggregate.std_dev` is between cases
+    left_out: list[str] = []  # parameters that its server has refused, and that were left out from then on
     answered_by: list[str] = []  # other models than the one that was asked, by their replies
     passes: list[Passes] = []  # where answers are right or wrong, and cases have repeats
 
@@ -182,6 +183,7 @@ def summarise(
                 completion_tokens=total.completion_tokens,
                 latency_ms=_latency(latencies.get(arm.position, ())),
                 params=sent_params(record, arm),
+                left_out=refused_params(record, arm),
                 metrics={
                     name: _metric(found, scores.get(arm.position), adjust)
                     for name, found in metrics.get(arm.position, {}).items()

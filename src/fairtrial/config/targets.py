@@ -62,7 +62,7 @@ class TargetResolver:
             provider = self._needing_usual(provider_name, provider, entry, model)
         spec = TargetSpec(
             id=getattr(entry, "id", None) or entry.target,
-            kind=api_for(provider.kind, provider_name, str(entry.options.get("model") or model)),
+            kind=provider.kind,
             provider=provider_name,
             model=model,
             base_url=self._live(path, entry.target, provider_name, provider.base_url),
@@ -74,7 +74,7 @@ class TargetResolver:
             batch=getattr(entry, "batch", False) or msgspec.UNSET,
             folder=self._folder_of(provider.kind),
         )
-        return self._checked(path, spec)
+        return self._checked(path, msgspec.structs.replace(spec, kind=api_for(spec)))
 
     def _unknown(self, provider: str, model: str) -> str:
         """Return the problem of a name whose provider is not known, or that has none."""
@@ -117,8 +117,7 @@ class TargetResolver:
             return None
         options = {name: value for name, value in entry.options.items() if name != "model"}
         options |= behind
-        known = behind.get("model") or model_spec.model
-        api = api_for(model_spec.kind, model_spec.provider, known, tools=agent == "tool-agent")
+        api = api_for(model_spec, tools=agent == "tool-agent")
         spec = msgspec.structs.replace(
             model_spec,
             id=getattr(entry, "id", None) or entry.target,

@@ -185,6 +185,11 @@ def refusal_lines(arm: ArmSummary) -> list[str]:
     return [f"answers declined: {', '.join(parts)} of {arm.trials - arm.waiting - arm.failed}"] if parts else []
 
 
+def left_out_lines(arm: ArmSummary) -> list[str]:
+    """Say which parameters a server has refused: `temperature: refused by its server, and left out`."""
+    return [f"{', '.join(arm.left_out)}: refused by its server, and left out"] if arm.left_out else []
+
+
 def answered_lines(arm: ArmSummary) -> list[str]:
     """Say which other models answered: `answered by gemini-3.8-flash, by what the replies say`."""
     return [f"answered by {' and '.join(arm.answered_by)}, as the replies say"] if arm.answered_by else []
