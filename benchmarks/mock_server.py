@@ -18,6 +18,7 @@ from typing import Any
 
 from benchmarks.strict import Refusal, refusal
 
+_SPEAK = {"messages": "messages", "responses": "response"}  # who replies, by the end of a path
 FAULTS = ("429", "500", "reset", "empty", "hang", "blank", "cut")
 
 
@@ -175,12 +176,12 @@ class Connection(asyncio.Protocol):
     def answer(self, path: str, prompt: str, stream: bool, fault: str | None) -> None:
         how = self.state.behaviour
         latency = how.latency * (1 + how.jitter * self.state.delays.uniform(-1, 1))
-        speak = _SPEAK.get(path.partition("?")[0].rsplit("/", 1)[-1], Connection.completion)
+        speak = getattr(self, _SPEAK.get(path.partition("?")[0].rpartition("/")[2], "completion"))
         if stream and fault not in ("429", "500", "blank"):
             self.loop.call_later(latency / 2, self.start_stream, fault)
-            self.loop.call_later(latency, speak, self, prompt, True, fault)
+            self.loop.call_later(latency, speak, prompt, True, fault)
         else:
-            self.loop.call_later(latency, speak, self, prompt, False, fault)
+            self.loop.call_later(latency, speak, prompt, False, fault)
 
     def start_stream(self, fault: str | None) -> None:
         self.raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -308,9 +309,6 @@ class Connection(asyncio.Protocol):
         body = json.dumps(value).encode()
         head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n{extra}Content-Length: {len(body)}\r\n\r\n"
         self.raw(head.encode() + body)
-
-
-_SPEAK = {"messages": Connection.messages, "responses": Connection.response}
 
 
 def _headers(head: bytes) -> dict[str, str]:

@@ -70,7 +70,7 @@ _RELEASED = re.compile(
 )
 _RESPONSES_ONLY = re.compile(r"(o\d|gpt-5(\.\d)?)-pro|gpt-5[\w.]*-codex|codex-|o\d.*deep-research")
 _SHUT_DOWN = ("gpt-5.3-chat-latest",)
-_STANDS_FOR_NONE = re.compile(r"gpt-[789]$")  # in tests: names that no model has
+_STANDS_FOR_NONE = re.compile(r"gpt-(test|x)\b|gpt-[789]$")  # in tests: names that no model has
 
 
 def family_of(model: str) -> Family:
