@@ -34,7 +34,7 @@ PARTS = re.compile(
 )
 _RUN = re.compile(r"\b1[0-9a-z]{8}-[0-9a-z]{5}\b")
 _CHANGING = re.compile(
-    r"(?: · )?\b(?:\d+ min )?\d+(?:\.\d+)? ?(?:ms|s)\b|\b\d\d-\d\d-\d\d \d\d:\d\d\b|\b[0-9a-f]{8}\b"
+    r"(?: · )?\b(?:\d+ min )?\d+(?:\.\d+)? ?(?:ms|s)\b(?: \(\d+:\d\d:\d\d\))?|\b\d\d-\d\d-\d\d \d\d:\d\d\b|\b[0-9a-f]{8}\b"
     r"|\b\d{1,2} [A-Z][a-z]{2}(?: \d{4})?\b(?: \d\d:\d\d)?|\b\d\d:\d\d\b"
 )  # durations, of which short ones are not printed; dates, times, ids of trials
 _NAMES = [f"1mccrzkw{letter}-r3c1p" for letter in "abcdefgh"]  # of runs, which have another one every time
