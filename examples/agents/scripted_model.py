@@ -131,7 +131,7 @@ def _items(body: dict[str, Any], said: Say, number: int) -> list[dict[str, Any]]
     tools = _responses_tools(body)
     items: list[dict[str, Any]] = []
     if said.text:
-        content = [{"type": "output_text", "text": said.text}]
+        content = [{"type": "output_text", "text": said.text, "annotations": []}]
         items.append({"type": "message", "id": f"msg_{number}", "role": "assistant", "content": content})
     for place, (name, arguments) in enumerate(said.calls):
         call = {"id": f"fc_{number}_{place}", "call_id": f"call_{number}_{place}", "arguments": json.dumps(arguments)}
