@@ -94,7 +94,11 @@ def program(folder: Path, events: list, code: int = 0, errors: str = "", more: s
     """A script that prints these events."""
     (folder / "events").write_text("a line that is no event\n" + "".join(json.dumps(event) + "\n" for event in events))
     path = folder / "agent"
-    lines = ['[ "$1" = --version ] && { echo agent-cli 9.9.9; exit; }', f"cat {shlex.quote(str(folder / 'events'))}"]
+    lines = [
+        '[ "$1" = --version ] && { echo agent-cli 9.9.9; exit; }',
+        '[ "$1" = debug ] && exit',
+        f"cat {shlex.quote(str(folder / 'events'))}",
+    ]
     lines += [f"echo {shlex.quote(errors)} >&2", more, f"exit {code}"]
     path.write_text("#!/bin/sh\n" + "\n".join(lines) + "\n")
     path.chmod(0o755)
@@ -259,7 +263,7 @@ class TestSettings:
         spec = TargetSpec(id="a", kind="codex", provider="codex", model="m", api_key="k")
         problems = list(Codex.check(spec, Codex.options_type(program="sh", tools=["bash"]), tmp_path))
         assert problems == [
-            "Codex has no tool `bash`; it has shell, view_image, image_generation, multi_agent, goals, web_search"
+            "Codex has no tool `bash`; it has shell, view_image, image_generation, multi_agent, goals, apply_patch, web_search"
         ]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.names import named_models
 from fairtrial import pipeline
 from fairtrial.cli.main import _run
 from fairtrial.core import registry
@@ -122,6 +123,21 @@ async def test_killed_and_resumed_it_gives_an_answer_with_everything_that_is_kno
     # Nothing is left: no folder, not even of the process that was killed, and no process.
     assert not list(temporary.iterdir())
     assert not [child for child in psutil.Process().children(recursive=True) if "facts.py" in " ".join(child.cmdline())]
+
+
+@pytest.mark.parametrize(("tools", "more"), [([], set()), (["apply_patch"], {"apply_patch"})])
+async def test_a_model_that_codex_knows_gets_no_other_tools(write_suite, model, tools, more):
+    """Its catalogue gives current models scripts, agents of their own and a search in the place of tools."""
+    served = await model()
+    agent = {"id": "codex", "target": named_models()["openai-large"].target.replace("openai:", "codex:")}
+    agent["options"] = {"program": needed("codex"), "tools": tools}
+    run = await pipeline.arun(pipeline.load(write_suite(**suite(agent, {"command": sys.executable, "args": [FACTS]}))))
+    (trial,) = run.trials()
+    assert run.status == "completed" and "4711" in trial.answer, trial.failure_message
+    (call,) = trial.trace["tool_calls"]
+    assert (call["server"], call["tool"]) == ("facts", "lookup")
+    assert {name for name in set(served.turns[0].tools) - OWN_TOOLS if "facts" not in name} == more
+    assert not [item for item in served.bodies[0]["input"] if item["type"] == "additional_tools"]
 
 
 async def _kill_minus_nine_leaves_a_journal_and_no_process(path, agent, mark, temporary, capsys):

@@ -296,17 +296,23 @@ def _packaged_version(program: str) -> str:
 
 
 async def _printed_version(program: str, home: Path | None) -> str:
+    output = await output_of([program, "--version"], home)
+    words = [word for word in output.decode("utf-8", "replace").split() if word[:1].isdigit()]
+    return words[0] if words else "unknown"
+
+
+async def output_of(command: list[str], home: Path | None) -> bytes:
+    """Return what a program says about itself; nothing if it takes too long, as it may be asking something."""
     environment = {**clean_environment(), **({"HOME": str(home)} if home else {})}
     process = await asyncio.create_subprocess_exec(
-        program, "--version", stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, env=environment
+        *command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, env=environment
     )
     try:
         async with time_limit(_VERSION_SECONDS):
             output, _ = await process.communicate()
-    except TimeoutError:  # it may be asking something
-        return "unknown"
+    except TimeoutError:
+        return b""
     finally:
         if process.returncode is None:
             process.kill()
-    words = [word for word in output.decode("utf-8", "replace").split() if word[:1].isdigit()]
-    return words[0] if words else "unknown"
+    return output

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from fairtrial.agent.program import AgentProgram
+from fairtrial.agent.program import AgentProgram, output_of
 from fairtrial.agent.session import Launch, Session
 from fairtrial.agent.settings import merged
 from fairtrial.core.answer import Answer, Failure, Usage
@@ -23,8 +23,20 @@ _TOOLS = {
     "image_generation": ("image_generation",),
     "multi_agent": ("multi_agent",),
     "goals": ("goals",),
+    "apply_patch": (),
     "web_search": (),
 }
+# What its catalogue gives a model beyond that, for the tool it comes with; None: never. In "code mode" tools are not
+# offered but called from a script, MCP servers behind a search, and what was done would be known in part only.
+_OF_MODEL = {
+    "tool_mode": None,
+    "use_responses_lite": None,
+    "supports_search_tool": None,
+    "experimental_supported_tools": None,
+    "multi_agent_version": "multi_agent",
+    "apply_patch_tool_type": "apply_patch",
+}
+_WITHOUT = {"supports_search_tool": False, "use_responses_lite": False, "experimental_supported_tools": []}
 _OFF = ("plugins", "apps", "hooks", "shell_snapshot", "tool_suggest", "unbounded_connection_retries")
 _STATUS = re.compile(r"status:? (\d{3})\b")
 _TOOL_TIMEOUT = 600  # seconds: the trial's time limit comes first
@@ -33,8 +45,8 @@ _TOOL_TIMEOUT = 600  # seconds: the trial's time limit comes first
 class Codex(AgentProgram):
     """Codex: `codex exec`, one process per trial, each in a workspace and with a CODEX_HOME of its own.
 
-    `tools` may have `shell`, `view_image`, `image_generation`, `multi_agent`, `goals` and `web_search`; `settings` are
-    those of its `config.toml`.
+    `tools` may have `shell`, `view_image`, `image_generation`, `multi_agent`, `goals`, `apply_patch` and `web_search`;
+    `settings` are those of its `config.toml`.
     """
 
     title: ClassVar[str] = "Codex"
@@ -43,12 +55,20 @@ class Codex(AgentProgram):
     key_variable: ClassVar[str] = "OPENAI_API_KEY"
     model_host: ClassVar[str] = "https://api.openai.com"
 
+    _catalogue: bytes = b""  # what it knows about its model, with the tools of the condition; empty: nothing
+
     @classmethod
     def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
         yield from super().check(spec, options, folder)
         for name in options.tools:
             if name not in _TOOLS:
                 yield f"Codex has no tool `{name}`; it has {', '.join(_TOOLS)}"
+
+    async def open(self, concurrency: int) -> None:
+        await super().open(concurrency)
+        assert self._home is not None
+        printed = await output_of([self._program, "debug", "models"], self._home)
+        self._catalogue = _with_tools(printed, self.model, self.options.tools)
 
     def prepare(self, session: Session) -> Launch:
         session.write("config.toml", _toml_document(merged(self._settings(session), self.options.settings)))
@@ -72,7 +92,9 @@ class Codex(AgentProgram):
             "stream_max_retries": 0,
         }
         system = session.system_file()
+        catalogue = session.write("models.json", self._catalogue) if self._catalogue else None
         return {
+            **({"model_catalog_json": str(catalogue)} if catalogue else {}),
             **({"model_instructions_file": str(system)} if system else {}),
             "model_provider": "fairtrial",
             "approval_policy": "never",
@@ -183,3 +205,16 @@ def _toml(value: Any) -> str:
         return f"[{', '.join(map(_toml, value))}]"
     # Texts, numbers and truth values are written as in JSON, but for one character.
     return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")
+
+
+def _with_tools(catalogue: bytes, model: str, tools: list[str]) -> bytes:
+    """Return what Codex knows about a model, without the tools that are not listed; empty if it does not know it."""
+    try:
+        models = msgspec.json.decode(catalogue)["models"]
+        known = next(dict(entry) for entry in models if entry["slug"] == model)
+    except (msgspec.DecodeError, LookupError, TypeError, StopIteration):
+        return b""
+    for key, tool in _OF_MODEL.items():
+        if key in known and tool not in tools:
+            known[key] = _WITHOUT.get(key)
+    return msgspec.json.encode({"models": [known]})
