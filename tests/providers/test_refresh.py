@@ -315,6 +315,28 @@ class TestCommand:
         assert "Kept in" in words and "shipped, 18 November 2026 (today)" in words
         assert not any(key in out for key in KEYS.values())
 
+    def test_models_that_the_price_list_does_not_have_are_listed(self, lists, capsys):
+        assert _run(["models", "anthropic"]) == 0
+        assert "claude-opus-9" not in capsys.readouterr().out
+        assert _run(["models", "--refresh"]) == 0
+        capsys.readouterr()
+        assert _run(["models", "anthropic", "--json"]) == 0
+        rows = {row["model"]: row for row in json.loads(capsys.readouterr().out)["models"]}
+        assert rows["anthropic:claude-opus-9"]["context"] == 1_000_000
+        assert "none, low, high, max" in rows["anthropic:claude-opus-9"]["takes"]
+        assert models.find("anthropic:claude-opus-9") and models.search("opus-9")
+
+    def test_without_a_home_everything_is_shipped(self, monkeypatch):
+        def nowhere():
+            raise RuntimeError("no home")
+
+        for name in ("cache_folder", "settings_folder"):
+            monkeypatch.setattr(sheet, name, nowhere)
+        monkeypatch.setattr(price_list, "cache_folder", nowhere)
+        forget()
+        assert sheet_of("openai", "gpt-5").ends and sheet_hash() and price_list.price_list().providers
+        forget()
+
     def test_json(self, lists, capsys):
         assert _run(["models", "--refresh", "--json"]) == 0
         document = json.loads(capsys.readouterr().out)

@@ -21,7 +21,16 @@ from fairtrial.providers.models import Model
 from fairtrial.providers.reasoning import Thinking
 from fairtrial.providers.refresh import Refreshed
 from fairtrial.providers.retirement import Retirement, in_words, retirement, today
-from fairtrial.providers.sheet import Fact, Layer, facts_about, refreshed_layers, sheet_of, shipped_on, user_file
+from fairtrial.providers.sheet import (
+    Fact,
+    Layer,
+    facts_about,
+    has_user_file,
+    refreshed_layers,
+    sheet_of,
+    shipped_on,
+    user_file,
+)
 
 _SHOWN = 3  # names of models in a line about a list
 _NUMBERS = ("window", "in", "out", "cached", "models")
@@ -81,9 +90,9 @@ def ages() -> dict[str, Any]:
         prices |= {"refreshed": fetched.checked, "source": fetched.source, "sha256": fetched.sha256}
     fields = ("checked", "source", "sha256")
     refreshed = [
-        {"list": layer.file, **{name: getattr(layer.rows, name) for name in fields}} for layer in _refreshed_layers()
+        {"list": layer.file, **{name: getattr(layer.rows, name) for name in fields}} for layer in refreshed_layers()
     ]
-    own = str(user_file()) if _has_own() else None
+    own = str(user_file()) if has_user_file() else None
     return {"sheet": {"shipped": shipped_on(), "refreshed": refreshed, "yours": own}, "price_list": prices}
 
 
@@ -96,10 +105,10 @@ def age_lines(*, advice: bool = True) -> Iterator[str]:
     """Yield how old the sheet and the price list are, in words."""
     parts = [f"shipped, {_age(shipped_on())}"]
     by_day: dict[str, list[str]] = {}
-    for layer in _refreshed_layers():
+    for layer in refreshed_layers():
         by_day.setdefault(layer.rows.checked, []).append(layer.file)
     parts += [f"refreshed, {_age(day)} ({', '.join(files)})" for day, files in sorted(by_day.items())]
-    parts += [f"yours, {user_file()}"] if _has_own() else []
+    parts += [f"yours, {user_file()}"] if has_user_file() else []
     yield f"Models: {'; '.join(parts)}."
     fetched, newest = price_list.fetched_list(), price_list.newest_price()
     where = f"refreshed, {_age(fetched.checked)}" if fetched else f"genai-prices {price_list.package()}"
@@ -110,7 +119,7 @@ def age_lines(*, advice: bool = True) -> Iterator[str]:
 
 def newest_day() -> date:
     """Return the day of the newest list of models."""
-    return date.fromisoformat(max(shipped_on(), *(layer.rows.checked for layer in _refreshed_layers()), ""))
+    return date.fromisoformat(max(shipped_on(), *(layer.rows.checked for layer in refreshed_layers()), ""))
 
 
 def _age(day: str) -> str:
@@ -119,20 +128,6 @@ def _age(day: str) -> str:
     days = (today() - when).days
     ago = "today" if days <= 0 else f"{counted(days, 'day')} ago"
     return f"{in_words(when)} ({ago})"
-
-
-def _refreshed_layers() -> tuple[Layer, ...]:
-    try:
-        return refreshed_layers()
-    except RuntimeError:  # there is no home folder
-        return ()
-
-
-def _has_own() -> bool:
-    try:
-        return user_file().is_file()
-    except RuntimeError:
-        return False
 
 
 # -- what was fetched ----------------------------------------------------------------------------

@@ -53,10 +53,7 @@ async def run_context(
 
 def _refreshed() -> dict[str, dict[str, str]]:
     """Return the days of the lists of models that were fetched."""
-    try:
-        days = {layer.file: layer.rows.checked for layer in refreshed_layers()}
-    except RuntimeError:  # there is no home folder
-        days = {}
+    days = {layer.file: layer.rows.checked for layer in refreshed_layers()}
     return {"refreshed": days} if days else {}
 
 

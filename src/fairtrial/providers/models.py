@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Set
 from functools import cache
 from typing import Any
 
@@ -12,7 +13,7 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.providers import Provider, api_providers
 from fairtrial.providers import price_list
 from fairtrial.providers.params import unsupported_params
-from fairtrial.providers.sheet import Sheet, maker_of, sheet_of
+from fairtrial.providers.sheet import Sheet, maker_of, refreshed_layers, sheet_of
 
 _VENDORS = ("openai", "anthropic", "google", "mistral", "xai", "deepseek")  # who make models come before who serve them
 _NOT_LISTED = ("openai-responses", "huggingface", "ollama")  # models of others, or of your own machine
@@ -98,8 +99,19 @@ def _all_models() -> tuple[Model, ...]:
     models = [Model(name=name, title=title, input_usd=0.0, output_usd=0.0) for name, title in _OFFLINE]
     listed = {provider.id: provider.models for provider in price_list.price_list().providers}
     for name, provider in listed_providers().items():
-        models += [_model(name, provider, model) for model in listed.get(provider.prices or name, ())]
+        own = [_model(name, provider, model) for model in listed.get(provider.prices or name, ())]
+        models += [*own, *_fetched(name, provider, {model.name for model in own})]
     return tuple(models)
+
+
+def _fetched(name: str, provider: Provider, listed: Set[str]) -> Iterator[Model]:
+    """Yield the models in a provider's own list that the price list does not have yet."""
+    for layer in refreshed_layers():
+        for row in layer.rows.models if not layer.rows.public and layer.file == name else ():
+            full = f"{name}:{row.get('name')}"
+            if "name" in row and maker_of(row["name"]) and full not in listed:
+                known = sheet_of(name, row["name"])
+                yield Model(name=full, title=row["name"], context=known.context, variable=provider.variable)
 
 
 def _model(name: str, provider: Provider, listed: Any) -> Model:

@@ -187,13 +187,9 @@ def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
 @cache
 def _layers(provider: str) -> tuple[Layer, ...]:
     """Return the files of the sheet for a provider: shipped, refreshed and the user's, vendors before providers."""
-    shipped = tuple(_shipped(provider))
-    try:
-        refreshed = [layer for layer in refreshed_layers() if _speaks_for(layer, provider)]
-        own = _user_rows()
-    except RuntimeError:  # there is no home folder
-        return shipped
-    return (*shipped, *refreshed, *((Layer("yours", str(user_file()), own),) if own else ()))
+    refreshed = (layer for layer in refreshed_layers() if _speaks_for(layer, provider))
+    own = _user_rows()
+    return (*_shipped(provider), *refreshed, *((Layer("yours", str(user_file()), own),) if own else ()))
 
 
 def _speaks_for(layer: Layer, provider: str) -> bool:
@@ -211,7 +207,11 @@ def _shipped(provider: str) -> Iterator[Layer]:
 
 def refreshed_layers() -> tuple[Layer, ...]:
     """Return what was fetched: public tables, then the lists of the providers themselves."""
-    files = sorted(_files(refreshed_folder()).items(), key=lambda item: (not item[1].public, item[0]))
+    try:
+        folder = refreshed_folder()
+    except RuntimeError:  # there is no home folder
+        return ()
+    files = sorted(_files(folder).items(), key=lambda item: (not item[1].public, item[0]))
     return tuple(Layer("refreshed", name, rows) for name, rows in files)
 
 
@@ -231,12 +231,10 @@ def sheet_hash() -> str:
 
 def _all_files() -> Iterator[Path]:
     yield from sorted(_SHIPPED.glob("*.json"))
-    try:
+    if refreshed_layers():
         yield from sorted(refreshed_folder().glob("*.json"))
-        if user_file().is_file():
-            yield user_file()
-    except RuntimeError:  # there is no home folder
-        return
+    if has_user_file():
+        yield user_file()
 
 
 @cache
@@ -272,6 +270,14 @@ def user_file() -> Path:
     return Path(named) if named else settings_folder() / "models.yaml"
 
 
+def has_user_file() -> bool:
+    """Return whether there are rows of the user's own."""
+    try:
+        return user_file().is_file()
+    except RuntimeError:  # there is no home folder
+        return False
+
+
 def refreshed_folder() -> Path:
     """Return where the rows are kept that `fairtrial models --refresh` found."""
     return cache_folder() / "models"
@@ -279,9 +285,9 @@ def refreshed_folder() -> Path:
 
 def _user_rows() -> Rows | None:
     """Return the user's rows: a mapping of patterns for names to what is known about these models."""
-    path = user_file()
-    if not path.is_file():
+    if not has_user_file():
         return None
+    path = user_file()
     import yaml
 
     from fairtrial.core.yaml_text import read_yaml
