@@ -71,6 +71,18 @@ async def test_a_judge_that_is_gone(run_suite, model_server):
         await run_suite(judge={"target": "openai:gpt-5", "temperature": 0}, scorer="llm_judge", cases=numbered(20))
 
 
+async def test_a_judge_that_goes_in_the_middle_of_a_run(write_suite, store, model_server):
+    verdict = '{"reasoning": "good", "score": 10}'
+    state = await model_server(models=("gpt-5",), answer=verdict, latency=0.002)
+    suite = pipeline.load(
+        write_suite(judge={"target": "openai:gpt-5", "temperature": 0}, scorer="llm_judge", cases=numbered(MANY),
+                    concurrency=2, retry={"attempts": 1})
+    )  # fmt: skip
+    run = await pipeline.arun(suite, store=store, watch=gone_after(10, state))
+    assert run.status == "incomplete" and "it ended on 11 December 2026; its successor is" in run.record.reason
+    assert run.summary().arms[0].waiting > MANY / 2
+
+
 def test_three_in_a_row_that_say_so_are_enough_and_one_answer_starts_anew():
     patience = Patience(concurrency=4)
     assert [patience.failed("a", gone=True) for _ in range(2)] == [False, False]

@@ -129,11 +129,8 @@ class Engine:
                 continue
             failure = await self._executor.try_judge(judge)
             if failure is not None:
-                why = failure.message
-                if failure.kind == "model":
-                    spec = next(spec for spec in self.job.settings.judges if spec.name == judge.name)
-                    why = f"{gone(spec.target)}: {why}"
-                reason = f"the judge {judge.name} cannot be used ({why}); no answers were requested"
+                why = self._gone_judge(judge.name) if failure.kind == "model" else ""
+                reason = f"the judge {judge.name} cannot be used ({why}{failure.message}); no answers were requested"
                 self._stop(Halt(reason, unusable=not failure.retryable))
 
     async def _run_lane(self, lane: Lane) -> None:
@@ -253,8 +250,14 @@ class Engine:
             if judgement.failure_kind is None:
                 self._patience.succeeded(name)
             elif self._patience.failed(name, gone=judgement.failure_kind == "model"):
+                why = self._gone_judge(judgement.judge) if judgement.failure_kind == "model" else ""
                 reason = f"the last {self._patience.count(name)} verdicts all failed ({judgement.failure_message})"
-                self._stop(Halt(f"{name}: {reason}"))
+                self._stop(Halt(f"{name}: {why}{reason}"))
+
+    def _gone_judge(self, name: str) -> str:
+        """Return what happened to the model of a judge, as the beginning of a sentence."""
+        spec = next((judge for judge in self.job.settings.judges if judge.name == name), None)
+        return f"{gone(spec.target)}; " if spec else ""
 
     def _budget_reached(self) -> Halt:
         return Halt(f"budget of ${self.job.settings.budget_usd:g} reached: another call could exceed it")
