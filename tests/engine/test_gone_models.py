@@ -58,7 +58,7 @@ async def test_one_that_goes_in_the_middle_of_a_run_stops_its_arm_alone(write_su
     arms = {arm.target: arm for arm in run.summary().arms}
     assert run.status == "incomplete"
     assert "openai:gpt-5-mini: it ended on 11 December 2026; its successor is gpt-5.6-terra" in run.record.reason
-    assert 3 <= arms["openai:gpt-5-mini"].failed < 20  # and those that were under way
+    assert 3 <= arms["openai:gpt-5-mini"].failed <= 3 + 20  # those that were under way, too
     assert arms["openai:gpt-5-mini"].scored > 0 and arms["openai:gpt-5-mini"].waiting > MANY / 2
     assert arms["other"].scored == MANY
 
