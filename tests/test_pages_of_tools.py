@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import fairtrial as ft
+from docs.names import named_models
 from tests.e2e.conftest import cli  # noqa: F401 - a fixture
 from tests.traces.test_traces import MODEL, otlp, span
 
@@ -23,7 +24,8 @@ def commands(page):
 def traces(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     asked = [json.dumps([{"role": "user", "content": f"What is {n} + {n}?"}]) for n in range(5)]
-    spans = [span(n, {**MODEL, "gen_ai.input.messages": text}) for n, text in enumerate(asked)]
+    model = {**MODEL, "gen_ai.request.model": named_models()["openai-large"].model}  # the page's
+    spans = [span(n, {**model, "gen_ai.input.messages": text}) for n, text in enumerate(asked)]
     (tmp_path / "traces.json").write_text(json.dumps(otlp(*spans)))
 
 
