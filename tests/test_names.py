@@ -115,8 +115,9 @@ class TestRenaming:
 
     def test_what_is_exempt_stays(self):
         assert names.current("CHANGELOG.md", "gpt-5", [SOL]) == "gpt-5"
-        page = "| gpt-5 | no `stop` |\nopenai:gpt-5\n"
-        assert names.current("docs/targets.md", page, [SOL]) == page.replace("openai:gpt-5", "openai:gpt-6.1-sol")
+        code = 'patches = "gpt-5" in model\nopenai:gpt-5\n'
+        changed = names.current("src/fairtrial/targets/opencode.py", code, [SOL])
+        assert changed == code.replace("openai:gpt-5", "openai:gpt-6.1-sol")
 
     def test_it_is_done_once(self):
         once = names.current(
