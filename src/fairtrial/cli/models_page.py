@@ -181,6 +181,7 @@ def print_retiring(found: Sequence[Retirement], days: int, suites: Sequence[str]
             print_wrapped(console, known.line, hang=2)
     else:
         table = _table("model", "ends", "then")
+        table.columns[0].no_wrap, table.columns[2].no_wrap = False, True  # long names fold, successors stay whole
         for known in found:
             table.add_row(known.model, _when(known), known.successor or known.served_by)
         console.print(table)
