@@ -27,6 +27,7 @@ from benchmarks.mock_server import Behaviour, State, start
 from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.config import RunOptions
+from fairtrial.providers import price_list, sheet
 from fairtrial.store import Store
 from fairtrial.toolbox.ci import SERVICES
 from fairtrial.webpage.browser import NoBrowserError, find_browser
@@ -178,6 +179,23 @@ def clean_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / ".state"))
     return tmp_path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shipped_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is known about models is what is shipped, whatever whoever runs the tests has fetched or written."""
+    nothing = tmp_path_factory.mktemp("nothing")
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (sheet, price_list):
+            patch.setattr(module, "cache_folder", _unless_told(module.cache_folder, nothing))
+        patch.setattr(sheet, "settings_folder", _unless_told(sheet.settings_folder, nothing))
+        yield
+
+
+def _unless_told(place: Callable[[], Path], otherwise: Path) -> Callable[[], Path]:
+    """A folder that a test has set a variable for, else an empty one."""
+    before = {name: os.environ.get(name) for name in ("FAIRTRIAL_CACHE_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
+    return lambda: place() if any(os.environ.get(name, old) != old for name, old in before.items()) else otherwise
 
 
 @pytest.fixture(scope="session", autouse=True)
