@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from fairtrial.core.answer import FILTERED, Answer, Failure, Request, Usage
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.target import Target
-from fairtrial.providers.params import sheet_behind
 from fairtrial.providers.prices import FREE, Price
+from fairtrial.providers.sheet import sheet_of
 
 _MOST_TOKENS = 10**12  # more than any call can use
 _TOKENS_OF_IMAGE = 5000  # more than any provider counts for a screenshot
@@ -43,13 +43,18 @@ def most_tokens(spec: TargetSpec, request: Request, sent: Mapping[str, Any]) -> 
         prompt += len(msgspec.json.encode(request.schema)) + _TOKENS_OF_SCHEMA
     if extra := sent.get("extra"):
         prompt += len(msgspec.json.encode(extra)) + (_TOKENS_OF_SCHEMA if "tools" in extra else 0)
-    return Most(prompt + sheet_behind(spec).preamble, longest_reply(sent))
+    return Most(prompt + _preamble(spec), longest_reply(sent))
 
 
 def most_in_body(spec: TargetSpec, request: Request, body: bytes, sent: Mapping[str, Any]) -> Most:
     """Return the most tokens of a call in the middle of a conversation with tools, whose whole body is known."""
-    around = _TOKENS_AROUND + _TOKENS_OF_SCHEMA + _TOKENS_OF_IMAGE * len(request.files) + sheet_behind(spec).preamble
+    around = _TOKENS_AROUND + _TOKENS_OF_SCHEMA + _TOKENS_OF_IMAGE * len(request.files) + _preamble(spec)
     return Most(len(body) + around, longest_reply(sent))
+
+
+def _preamble(spec: TargetSpec) -> int:
+    """Return the most tokens that a model's provider or template puts before every prompt."""
+    return sheet_of(spec.provider, str(spec.options.get("model") or spec.model)).preamble
 
 
 def longest_reply(sent: Mapping[str, Any]) -> int | None:
