@@ -220,3 +220,16 @@ def test_validate_says_it_before_anything_is_asked(write_suite, monkeypatch, cap
     target = {"target": "google:gemini-3.8-flash", "params": {"temperature": 0}}
     _run(["validate", str(write_suite(targets=[target]))])
     assert "ignores temperature" in " ".join(capsys.readouterr().err.split())
+
+
+async def test_what_is_not_sent_stands_in_the_record(run_suite, monkeypatch, tmp_path, capsys):
+    async with vendors() as server:
+        server.say = Say()
+        monkeypatch.setenv("GEMINI_BASE_URL", server.url)
+        monkeypatch.setenv("GEMINI_API_KEY", "k-0001-0002")
+        target = {"id": "g", "target": "google:gemini-3.8-flash", "params": {"temperature": 0, "reasoning": "none"}}
+        run = await run_suite(targets=[target], cases=[{"id": "a", "input": "say", "expected": "ok"}], scorer="exact")
+    assert run.sent(run.plan_arms[0]) == {"max_tokens": 6144, "reasoning": "low"}
+    assert _run(["show", run.id, "--context", "--store", f"sqlite:///{tmp_path}/test.db"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "ignores temperature" in shown and "`reasoning: none` is sent as `low`" in shown

@@ -285,10 +285,10 @@ def _print_scorings(console: Console, run: Run) -> None:
         console.print(Text(printable(f"  {scoring.number}  {scorer}  ({state})")), soft_wrap=True)
 
 
-def _variables(run: Run, arm: str) -> list[str]:
-    """Return the names of the variables that an arm's agent was given."""
+def _recorded(run: Run, arm: str, what: str) -> list[str]:
+    """Return something that the record has about an arm: `variables` that it was given, `remarks` on its parameters."""
     recorded = run.context.get("arms") or ()
-    return next((entry.get("variables", []) for entry in recorded if entry["arm"] == arm), [])
+    return next((entry.get(what, []) for entry in recorded if entry["arm"] == arm), [])
 
 
 def _sheet(run: Run) -> str:
@@ -311,7 +311,9 @@ def _print_context(run: Run) -> None:
     for arm in run.plan_arms:
         shown = sent_text(run.sent(arm), arm)
         console.print(Text.assemble((f"\n{arm.name}: ", "bold"), f"parameters: {shown}"), soft_wrap=True)
-        if variables := _variables(run, arm.name):
+        for remark in _recorded(run, arm.name, "remarks"):
+            console.print(Text(f"  {printable(remark)}"), soft_wrap=True)
+        if variables := _recorded(run, arm.name, "variables"):
             console.print(Text(f"  variables: {printable(', '.join(variables))}"), soft_wrap=True)
         if arm.condition.mcp:
             names = ", ".join(server.name for server in arm.condition.mcp)

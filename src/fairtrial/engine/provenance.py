@@ -18,6 +18,7 @@ import msgspec
 from fairtrial.core.answer import Request
 from fairtrial.core.experiment import Arm
 from fairtrial.core.target import Target
+from fairtrial.providers.params import remarks
 from fairtrial.providers.sheet import refreshed_layers, sheet_hash, shipped_on
 from fairtrial.toolbox.git import git_facts
 from fairtrial.toolbox.preflight import Inventory
@@ -83,9 +84,13 @@ def _version_of(package: str) -> str:
 
 def _arm(arm: Arm, target: Target) -> dict[str, Any]:
     """Return what an arm's target is given: parameters, and the names of variables, never their values."""
-    names, refused = target.variables(), sorted(getattr(target, "refused", ()))
-    record = {"arm": arm.name, "sent": _sent(arm, target)}
-    return {**record, **({"variables": names} if names else {}), **({"refused": refused} if refused else {})}
+    set_by_user = {name: value for name, value in arm.params.items() if name not in arm.defaulted}
+    record: dict[str, Any] = {
+        "variables": target.variables(),
+        "refused": sorted(getattr(target, "refused", ())),
+        "remarks": list(remarks(arm.target, set_by_user, tools=bool(arm.condition.mcp))),
+    }
+    return {"arm": arm.name, "sent": _sent(arm, target), **{name: value for name, value in record.items() if value}}
 
 
 def _sent(arm: Arm, target: Target) -> dict[str, Any]:
