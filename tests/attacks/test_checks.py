@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from contextlib import asynccontextmanager
 
@@ -62,9 +63,7 @@ async def judged(cheat: Cheat, sandbox: str, tmp_path) -> Score:
             async with workspaces.make(spec, changes) as workspace:
                 yield workspace
 
-        command = cheat.command.replace("python ", f"{sys.executable} ", 1).replace(
-            "pytest -q tests", "pytest -q tests"
-        )
+        command = cheat.command.replace("python ", f"{shlex.quote(sys.executable)} ", 1)
         context = ScoreContext(case=Case(id="x", input="?"), response="the answer", folder=tmp_path, workspace=again)
         result = await Check(command=command, files=["check"] if cheat.check else []).score(context)
     assert isinstance(result, Score), result

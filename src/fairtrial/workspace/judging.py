@@ -23,6 +23,7 @@ _REFEREE = _CHECKING / "referee.py"
 _PYTHON = re.compile(r"(python|pypy)[\d.]*")
 _OF_SHELLS = re.compile(r"[|&;<>()$`*?\[\]#~%{}!\n]")  # what a shell does more with than to pass it on
 _WITH_VALUE = ("-W", "-X")
+_BY_SHELL = "'''exec' "
 _MAX_FILES = 200 * 2**20
 _MOST_NOTED = 5
 # What decides how tests are run, and is no work that anybody asks for.
@@ -261,10 +262,12 @@ def _interpreter(program: str) -> str | None:
     found = shutil.which(program)
     try:
         with Path(found or "").open("rb") as file:
-            line = file.readline(1000).decode("utf-8", "replace")
+            first, second = (file.readline(1000).decode("utf-8", "replace") for _ in range(2))
     except OSError:
         return None
-    words = line[2:].split() if line.startswith("#!") else []
+    words = first[2:].split() if first.startswith("#!") else []
+    if words == ["/bin/sh"] and second.startswith(_BY_SHELL):  # as installers write it if the path has a blank
+        words = shlex.split(second.removeprefix(_BY_SHELL))[:1]
     return words[0] if len(words) == 1 and _is_python(words[0]) else None
 
 
