@@ -164,6 +164,25 @@ REFUSALS = {
 }
 
 
+async def test_requests_that_are_on_their_way_are_sent_again_too(run_suite, monkeypatch):
+    async with vendors() as server:
+        monkeypatch.setattr(
+            "tests.servers.vendors.refusal",
+            lambda path, headers, body, alike: (
+                _refused(body, "temperature", REFUSALS["temperature"]) or _refused(body, "top_p", REFUSALS["top_p"])
+            ),
+        )
+        cases = [{"id": str(number), "input": f"say {number}", "expected": "ok"} for number in range(40)]
+        run = await run_suite(
+            providers={"nova": {"kind": "openai_api", "base_url": f"{server.url}/v1", "api_key": "k-0001"}},
+            targets=[{"id": "new", "target": "nova:nova-1", "params": {"temperature": 0.3, "top_p": 0.5}}],
+            cases=cases,
+            scorer="exact",
+        )
+    assert {trial.failure_message for trial in run.trials()} == {None}
+    assert run.context["arms"][0]["refused"] == ["temperature", "top_p"]
+
+
 @pytest.mark.parametrize("name", REFUSALS)
 async def test_what_a_server_refuses_is_left_out_from_then_on_and_recorded(
     name, run_suite, monkeypatch, tmp_path, capsys

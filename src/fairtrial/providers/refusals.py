@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection
 
 _REFUSES = re.compile(
     r"not support|unsupported|deprecated|unrecognized|unknown (?:name|parameter|field)|extra inputs|not permitted"
@@ -24,7 +23,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
 _INSTEAD = re.compile(r"use ['\"`](max_completion_tokens)['\"`] instead", re.IGNORECASE)
 
 
-def refused_parameter(message: str, sent: Mapping[str, Any]) -> str:
+def refused_parameter(message: str, sent: Collection[str]) -> str:
     """Return which of the parameters that were sent a server refuses by this message; empty if it names none."""
     if not _REFUSES.search(message):
         return ""

@@ -165,9 +165,10 @@ class HttpTarget(Target):
             return failure
         if request.schema is not None and _ABOUT_SCHEMAS.search(failure.message):
             self._takes_schemas = False
-        elif "max_tokens" in sent and (name := renamed_limit(failure.message)) and name != self.limit_name:
+        elif "max_tokens" in sent and (name := renamed_limit(failure.message)):
             self.limit_name = name
-        elif name := refused_parameter(failure.message, sent):
+        # What is refused already may have been on its way when that was learned.
+        elif name := refused_parameter(failure.message, {*sent, *self.refused}):
             self.refused |= {name}
             self._sent = None
         else:
