@@ -262,7 +262,8 @@ async def work_on(
     finally:
         analysis_import.cancel()
         Waiting(_STATUS_PATIENCE).call(_set_status, store, job, engine.halt)
-        _record_what_was_learned(store, job, targets)
+        if any(getattr(target, "refused", None) for target in targets.values()):
+            Waiting(_STATUS_PATIENCE).call(_record_what_was_learned, store, job, targets)
     if engine.halt is not None:
         _raise_if_unfinished(job, engine.halt)
     return Run(store, store.find_run(job.run_id))
@@ -272,8 +273,7 @@ def _record_what_was_learned(store: Store, job: Job, targets: dict[str, Target])
     """Correct the record of what was sent if a server refused a part of it."""
     known = msgspec.json.decode(store.find_run(job.run_id).context)
     context = with_what_was_learned(known, job.arms, targets)
-    if context is not known:
-        store.set_run(job.run_id, context=canonical_json(job.variables.hide_all(context)))
+    store.set_run(job.run_id, context=canonical_json(job.variables.hide_all(context)))
 
 
 async def _import_analysis(feed: CaseFeed) -> None:

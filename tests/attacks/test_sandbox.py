@@ -167,13 +167,13 @@ def test_programs_are_found_as_they_are_installed(kind, install):
 
 def test_what_docker_is_told(tmp_path, monkeypatch):
     """The same promises on another command line: nobody's user, no capabilities, and limits."""
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work/hidden").write_text("x")
+    (tmp_path / "box").mkdir()
+    (tmp_path / "box/hidden").write_text("x")
     confined = Confined(
-        folder=tmp_path / "work",
+        folder=tmp_path / "box",
         command=["sh", "-c", "true"],
         environment={"TOKEN": "violet"},
-        fixed=(tmp_path / "work/hidden",),
+        fixed=(tmp_path / "box/hidden",),
         name="box",
         **LIMITS,
     )
@@ -188,12 +188,12 @@ def test_what_docker_is_told(tmp_path, monkeypatch):
         "--network none",
         "--tmpfs /tmp:exec,mode=1777,size=64m",
         f"fsize={100 * 2**20}",
-        f"{tmp_path}/work/hidden:{tmp_path}/work/hidden:ro",
+        f"{tmp_path}/box/hidden:{tmp_path}/box/hidden:ro",
     ):
         assert words in told
     user = int(told.partition("--user ")[2].partition(":")[0])
-    assert user == (tmp_path / "work").stat().st_uid != 0
-    assert "violet" not in told and environment["FAIRTRIAL_WATCH"].split("\n") == ["0", "100", str(tmp_path / "work")]
+    assert user == (tmp_path / "box").stat().st_uid != 0
+    assert "violet" not in told and environment["FAIRTRIAL_WATCH"].split("\n") == ["0", "100", str(tmp_path / "box")]
     assert "docker.sock" not in told
 
 

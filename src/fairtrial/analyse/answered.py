@@ -20,10 +20,10 @@ def unlike_asked(spec: TargetSpec, answered: Iterable[str | None]) -> list[str]:
 
     Names that nobody gives to models are left out: servers of one's own reply with anything.
     """
-    asked = str(spec.options.get("model") or ("" if spec.provider in _DEPLOYED else spec.model))
-    if not asked or (spec.api or spec.kind) not in api_kinds():
+    unnamed = spec.provider in _DEPLOYED and spec.model_behind == spec.model
+    if unnamed or not spec.model or (spec.api or spec.kind) not in api_kinds():
         return []
-    return [name for name in dict.fromkeys(answered) if name and maker_of(name) and not _same(asked, name)]
+    return [name for name in dict.fromkeys(answered) if name and maker_of(name) and not _same(spec.model_behind, name)]
 
 
 def _same(asked: str, answered: str) -> bool:

@@ -57,16 +57,11 @@ def ending_models(suite: Suite) -> list[Retirement]:
 
 def _dropped_params(suite: Suite) -> Iterator[str]:
     """Warn about parameters that are set but that a model does not accept."""
-    set_by_user = [
-        (arm.target.id, arm.target, {name: arm.params[name] for name in arm.params if name not in arm.defaulted})
-        for arm in suite.arms
-    ]
-    with_tools = [bool(arm.condition.mcp) for arm in suite.arms]
-    set_by_user += [(f"judge {judge.name}", judge.target, judge.params) for judge in suite.settings.judges]
-    with_tools += [False] * len(suite.settings.judges)
+    arms = [(arm.target.id, arm.target, arm.chosen_params, bool(arm.condition.mcp)) for arm in suite.arms]
+    judges = [(f"judge {judge.name}", judge.target, judge.params, False) for judge in suite.settings.judges]
     yield from dict.fromkeys(
         f"{name} {remark}"
-        for (name, target, params), tools in zip(set_by_user, with_tools, strict=True)
+        for name, target, params, tools in (*arms, *judges)
         for remark in remarks(target, params, tools=tools)
     )
 

@@ -161,6 +161,11 @@ class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         return f"<Target {self.id}: {self.kind} {self.model}>"  # options and headers may hold keys
 
+    @property
+    def model_behind(self) -> str:
+        """The model that answers: `options: {model: …}` names the one behind a deployment with another name."""
+        return str(self.options.get("model") or self.model)
+
     def identity(self) -> dict[str, Any]:
         """Return what identifies this target: everything but the credentials."""
         identity = {
@@ -344,6 +349,11 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     workspace: WorkspaceSpec | None = None
     repeats: int = 1
     position: int = 0
+
+    @property
+    def chosen_params(self) -> dict[str, Any]:
+        """The parameters that the suite sets: all but defaults of ours."""
+        return {name: value for name, value in self.params.items() if name not in self.defaulted}
 
     def is_asked(self, targets: Sequence[str], conditions: Sequence[str]) -> bool:
         """Return whether this arm is asked a case that is for these targets and conditions only; empty: for all."""

@@ -63,8 +63,6 @@ def with_what_was_learned(
 ) -> dict[str, Any]:
     """Return the record with the parameters of the last requests, where servers have refused some of the first."""
     refusing = {arm.position: arm for arm in arms if getattr(targets.get(arm.target.id), "refused", None)}
-    if not refusing:
-        return context
     recorded = [
         {**row, **_arm(refusing[position], targets[refusing[position].target.id])} if position in refusing else row
         for position, row in enumerate(context["arms"])
@@ -84,11 +82,10 @@ def _version_of(package: str) -> str:
 
 def _arm(arm: Arm, target: Target) -> dict[str, Any]:
     """Return what an arm's target is given: parameters, and the names of variables, never their values."""
-    set_by_user = {name: value for name, value in arm.params.items() if name not in arm.defaulted}
     record: dict[str, Any] = {
         "variables": target.variables(),
         "refused": sorted(getattr(target, "refused", ())),
-        "remarks": list(remarks(arm.target, set_by_user, tools=bool(arm.condition.mcp))),
+        "remarks": list(remarks(arm.target, arm.chosen_params, tools=bool(arm.condition.mcp))),
     }
     return {"arm": arm.name, "sent": _sent(arm, target), **{name: value for name, value in record.items() if value}}
 

@@ -54,7 +54,7 @@ def most_in_body(spec: TargetSpec, request: Request, body: bytes, sent: Mapping[
 
 def _preamble(spec: TargetSpec) -> int:
     """Return the most tokens that a model's provider or template puts before every prompt."""
-    return sheet_of(spec.provider, str(spec.options.get("model") or spec.model)).preamble
+    return sheet_of(spec.provider, spec.model_behind).preamble
 
 
 def longest_reply(sent: Mapping[str, Any]) -> int | None:

@@ -12,7 +12,7 @@ _HAVE_BOTH = ("openai", "azure")  # at any address; of other servers with OpenAI
 
 def api_for(spec: TargetSpec, *, tools: bool = False) -> str:
     """Return the kind of target for a model, with tools or without; a router speaks for the models it leads to."""
-    model = str(spec.options.get("model") or spec.model)
+    model = spec.model_behind
     if spec.kind not in _RESPONSES or "/" in model:
         return spec.kind
     sheet = sheet_of(spec.provider, model)

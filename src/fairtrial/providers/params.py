@@ -38,9 +38,9 @@ class Api(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sheet_behind(spec: TargetSpec) -> Sheet:
-    """Return what is known about a target's model; `options: {model: …}` names the model behind a deployment."""
+    """Return what is known about a target's model, at the endpoint of its API."""
     api = _api_of(spec) or Api()
-    return sheet_of(spec.provider, str(spec.options.get("model") or spec.model), api.endpoint)
+    return sheet_of(spec.provider, spec.model_behind, api.endpoint)
 
 
 def _api_of(spec: TargetSpec) -> Api | None:

@@ -102,16 +102,11 @@ def retiring(specs: Iterable[TargetSpec], within: int = NOTED) -> list[Retiremen
     """Return what to say about the models behind these targets, each once, those that end first at the top."""
     found: dict[str, Retirement] = {}
     for spec in specs:
-        model = _model_of(spec)
+        model = spec.model_behind
         known = retirement(spec.provider, model, _name_of(spec, model), within) if model else None
         if known is not None:
             found.setdefault(known.words, known)
     return sorted(found.values(), key=lambda one: one.ends or one.not_before or date.max)
-
-
-def _model_of(spec: TargetSpec) -> str:
-    """Return a target's model; `options: {model: …}` names the one behind a deployment, and that of some agents."""
-    return str(spec.options.get("model") or spec.model)
 
 
 def _name_of(spec: TargetSpec, model: str) -> str:
@@ -121,7 +116,7 @@ def _name_of(spec: TargetSpec, model: str) -> str:
 
 def gone(spec: TargetSpec) -> str:
     """Return what happened to a model of which its provider says that it does not exist."""
-    sheet = sheet_of(spec.provider, _model_of(spec))
+    sheet = sheet_of(spec.provider, spec.model_behind)
     left = _days(sheet.ends)
     if left is None:
         return f"there is no such model{_successor(sheet)}"
