@@ -21,7 +21,7 @@ import zlib
 from pathlib import Path
 from typing import IO, Any
 
-from fairtrial.results._zstd import compress
+from fairtrial.tracks.interchange.results._zstd import compress
 
 _EVENTS = 12  # of a sample, about nine tenths of its text
 
@@ -126,7 +126,7 @@ def work(path: str, store: str) -> None:
     """Import one file and print what it took."""
     from fairtrial.cli.options import tune_garbage_collector
     from fairtrial.store import Store
-    from fairtrial.workflows.import_results import import_all
+    from fairtrial.tracks.interchange.import_results import import_all
 
     opened = Store(store)
     tune_garbage_collector()  # as the command does

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fairtrial.suites import code_arena
+from fairtrial.tracks.code_arena import prompts as code_arena
 from fairtrial.webpage.checks import Check, checks_of
 from fairtrial.webpage.extract import Extracted, extract
 from fairtrial.webpage.probes import probes

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairtrial.optim.families import DEFAULT
-from fairtrial.optim.styles import styles
+from fairtrial.config.styles import styles
 from fairtrial.stats import CrossedMean, between_columns
 from fairtrial.stats.crossed import sum_of
 from fairtrial.stats.mean import Mean
+from fairtrial.tracks.optimisation.families import DEFAULT
 
 RESULTS = Path(__file__).parent / "STYLES.md"
 Floats = NDArray[np.float64]
@@ -87,8 +87,8 @@ class Model:
     """A target that walks from the optimum towards a random point: how far depends on style, wording and luck."""
 
     def __init__(self, world: World, rng: np.random.Generator) -> None:
-        from fairtrial.optim.catalogue import baselines
-        from fairtrial.optim.families import SMALL, make
+        from fairtrial.tracks.optimisation.catalogue import baselines
+        from fairtrial.tracks.optimisation.families import SMALL, make
 
         problems = [make(*key) for key in SMALL]
         self._known = {problem.id: (problem, best) for problem, best in zip(problems, baselines(problems), strict=True)}
@@ -116,7 +116,7 @@ class Model:
 
 
 def _texts(problems: list) -> list[tuple[str, str]]:
-    from fairtrial.optim.text import problem_text
+    from fairtrial.tracks.optimisation.text import problem_text
 
     return [(problem.id, problem_text(problem)) for problem in problems]
 
@@ -124,7 +124,7 @@ def _texts(problems: list) -> list[tuple[str, str]]:
 def path_line(world: World, experiments: int, rng: np.random.Generator, folder: Path) -> float:
     """Return how often the report of a whole run says that one style is better than the other."""
     import fairtrial as ft
-    from fairtrial.analyse.optimisation import optimisation_report
+    from fairtrial.tracks.optimisation.analysis import optimisation_report
 
     claimed = 0
     for number in range(experiments):

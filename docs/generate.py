@@ -18,7 +18,6 @@ import msgspec
 
 import fairtrial
 from docs import names
-from fairtrial.cli.import_traces import command as import_traces
 from fairtrial.cli.main import COMMANDS, cli
 from fairtrial.config import document
 from fairtrial.core import registry
@@ -27,6 +26,7 @@ from fairtrial.core.gate import GateSpec
 from fairtrial.core.providers import Provider, api_providers, known_providers
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.settings import PanelSpec, PriceSpec, RetrySpec
+from fairtrial.tracks.interchange.commands.import_traces import command as import_traces
 from fairtrial.webpage import checks
 
 DOCS = Path(__file__).parent

@@ -275,8 +275,8 @@ STYLES = ["polite", "strict", "terse", "chain_of_thought"]
 
 def styles_suite(folder: Path) -> Path:
     """Write a suite that compares prompt styles on optimisation problems."""
-    from fairtrial.optim.catalogue import Selection, baselines, select
-    from fairtrial.optim.text import statement
+    from fairtrial.tracks.optimisation.catalogue import Selection, baselines, select
+    from fairtrial.tracks.optimisation.text import statement
 
     problems = [problem for problem in select(Selection()) if problem.n == 10]
     solutions = {

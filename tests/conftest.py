@@ -27,9 +27,9 @@ from benchmarks.mock_server import Behaviour, State, start
 from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.config import RunOptions
+from fairtrial.forges.ci import SERVICES
 from fairtrial.providers import price_list, sheet
 from fairtrial.store import Store
-from fairtrial.toolbox.ci import SERVICES
 from fairtrial.webpage.browser import NoBrowserError, find_browser
 from tests import postgres as postgres_server
 from tests.scripted import Script, Scripted, look_up, scripted_model

@@ -12,11 +12,11 @@ from docs.generate import pages
 from docs.names import named_models
 from fairtrial import pipeline
 from fairtrial.analyse.leaderboard import run_leaderboard
-from fairtrial.analyse.wording.leaderboards import headline
 from fairtrial.cli.main import COMMANDS
 from fairtrial.config import parse_suite
 from fairtrial.core import registry
 from fairtrial.core.providers import known_providers
+from fairtrial.present.words.leaderboards import headline
 from fairtrial.suites import suite_path
 from fairtrial.tables.hub import Copy
 from tests import forks
@@ -270,7 +270,7 @@ async def test_the_example_with_pages_runs(store):
 
 
 async def test_the_imported_example_runs(store, tmp_path):
-    from fairtrial.importers.promptfoo import Promptfoo
+    from fairtrial.tracks.interchange.importers.promptfoo import Promptfoo
 
     imported = Promptfoo().read(REPO / "examples/promptfoo/promptfooconfig.yaml")
     assert not imported.findings

@@ -10,7 +10,7 @@ import pytest
 import fairtrial as ft
 from docs.names import named_models
 from tests.e2e.conftest import cli  # noqa: F401 - a fixture
-from tests.traces.test_traces import MODEL, otlp, span
+from tests.tracks.interchange.traces.test_traces import MODEL, otlp, span
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -45,7 +45,7 @@ def test_the_python_about_traces(traces):
 
 
 def test_every_column_of_a_call_is_on_the_page(traces):
-    from fairtrial.traces import calls_of
+    from fairtrial.tracks.interchange.traces import calls_of
 
     page = (DOCS / "traces.md").read_text("utf-8")
     named = set(re.search(r"Columns: `([^`]*)`", page)[1].split())

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from fairtrial.analyse.gate import Gate
     from fairtrial.analyse.items import CaseAnalysis
     from fairtrial.analyse.kind_means import KindMeans
-    from fairtrial.analyse.optimisation import OptimisationReport
     from fairtrial.analyse.pairs import PairsSummary
     from fairtrial.analyse.planning import Power, Variance
     from fairtrial.analyse.rank import Ranking
@@ -86,6 +85,7 @@ if TYPE_CHECKING:
     from fairtrial.core.score import Score, Unscored
     from fairtrial.judging.calibration import Calibration
     from fairtrial.pipeline import load as load_suite
+    from fairtrial.tracks.optimisation.analysis import OptimisationReport
 
 # Names are imported when they are used: `import fairtrial` costs nothing. Those that are not listed are in the API.
 _HOMES = {
@@ -99,7 +99,7 @@ _HOMES = {
     "FairtrialError": "fairtrial.core.errors",
     "Gate": "fairtrial.analyse.gate",
     "KindMeans": "fairtrial.analyse.kind_means",
-    "OptimisationReport": "fairtrial.analyse.optimisation",
+    "OptimisationReport": "fairtrial.tracks.optimisation.analysis",
     "PairsSummary": "fairtrial.analyse.pairs",
     "Power": "fairtrial.analyse.planning",
     "Ranking": "fairtrial.analyse.rank",

@@ -7,8 +7,8 @@ from aiohttp import web
 
 from fairtrial import pipeline
 from fairtrial.analyse.answered import unlike_asked
-from fairtrial.analyse.lines import arm_lines
 from fairtrial.core.experiment import TargetSpec
+from fairtrial.present.words.arm_notes import arm_lines
 from fairtrial.reports.json import document
 from tests.conftest import numbered
 

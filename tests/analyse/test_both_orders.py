@@ -10,10 +10,10 @@ import pytest
 from fairtrial.analyse.compare import compare
 from fairtrial.analyse.comparison import opposite
 from fairtrial.analyse.score_table import choose, read_scores, sources_of
-from fairtrial.analyse.wording.changes import comparison_headline
-from fairtrial.analyse.wording.comparisons import Scale, brief_lines, detail_lines, sentence
-from fairtrial.analyse.wording.verdicts import WORDS, lead_of
 from fairtrial.cli.compare_page import print_comparisons
+from fairtrial.present.words.changes import comparison_headline
+from fairtrial.present.words.comparisons import Scale, brief_lines, detail_lines, sentence
+from fairtrial.present.words.verdicts import WORDS, lead_of
 from fairtrial.reports.json import comparison_document
 
 FAILED = re.compile(

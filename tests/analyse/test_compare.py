@@ -10,8 +10,8 @@ import fairtrial as ft
 from fairtrial.analyse.common import Common
 from fairtrial.analyse.compare import compare
 from fairtrial.analyse.score_table import ArmScores, choose, find_sources, read_scores, sources_of
-from fairtrial.analyse.wording.comparisons import brief_lines, detail_lines, sentence
 from fairtrial.core.errors import FairtrialError
+from fairtrial.present.words.comparisons import brief_lines, detail_lines, sentence
 from fairtrial.reports.json import comparison_document
 from fairtrial.store import Store
 from tests.lazily import Library

@@ -10,11 +10,11 @@ from click.testing import CliRunner
 import fairtrial as ft
 from fairtrial.analyse.kind_means import by_kind
 from fairtrial.analyse.leaderboard import run_leaderboard
-from fairtrial.analyse.lines import notes
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.cli.main import cli
 from fairtrial.config import RunOptions
+from fairtrial.present.words.arm_notes import notes
 from fairtrial.reports.json import comparison_document, ranking_document, run_document
 from tests.analyse.test_compare import NUMBER, as_marked, marks  # noqa: F401
 from tests.engine.test_decision import known_orders  # noqa: F401

@@ -6,17 +6,17 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from fairtrial.analyse.figures import tools
-from fairtrial.analyse.figures.boards import board_forest, small_board
-from fairtrial.analyse.figures.leaders import _tokens, cost_figures
-from fairtrial.analyse.figures.pairs import _kinds_words
-from fairtrial.analyse.figures.styles import Shown, _cell
-from fairtrial.analyse.optimisation import Cell
 from fairtrial.analyse.pair_board import BoardArm, PairBoard
 from fairtrial.analyse.tool_report import Rate
-from fairtrial.analyse.wording.leaderboards import decided_words
-from fairtrial.analyse.wording.optimisation import length_lines
-from fairtrial.analyse.wording.tools import _error_lines
+from fairtrial.present.figures import tools
+from fairtrial.present.figures.boards import board_forest, small_board
+from fairtrial.present.figures.leaders import _tokens, cost_figures
+from fairtrial.present.figures.pairs import _kinds_words
+from fairtrial.present.words.leaderboards import decided_words
+from fairtrial.present.words.tools import _error_lines
+from fairtrial.tracks.optimisation.analysis import Cell
+from fairtrial.tracks.optimisation.figures import Shown, _cell
+from fairtrial.tracks.optimisation.words import length_lines
 
 
 def board(*labels, rated=True):

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from fairtrial.analyse.figures.arms import metric_figures
-from fairtrial.analyse.lines import notes
 from fairtrial.analyse.summary import _metric
-from fairtrial.analyse.wording.runs import metric_lines
 from fairtrial.cli.main import _run
+from fairtrial.present.figures.arms import metric_figures
+from fairtrial.present.words.arm_notes import notes
+from fairtrial.present.words.runs import metric_lines
 from fairtrial.reports.json import document
 from fairtrial.scorers.golden_judge import _TASK, METRICS
 from fairtrial.store.totals import MetricScores

@@ -8,10 +8,10 @@ import re
 import pytest
 
 from fairtrial.analyse.kind_means import MOST_KINDS, by_kind
-from fairtrial.analyse.wording.kinds import NOTE, kind_tables, mean_text, report_text
 from fairtrial.cli.main import _run
 from fairtrial.config import RunOptions
 from fairtrial.core.errors import FairtrialError
+from fairtrial.present.words.kinds import NOTE, kind_tables, mean_text, report_text
 from fairtrial.reports.export import export
 from fairtrial.stats import aggregate
 

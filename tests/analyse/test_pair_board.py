@@ -10,7 +10,7 @@ import pytest
 from fairtrial.analyse.pair_board import pair_board
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.score_table import read_scores, sources_of
-from fairtrial.analyse.wording.pair_boards import board_headline, board_next_step
+from fairtrial.present.words.pair_boards import board_headline, board_next_step
 from fairtrial.workflows.vote import Poll
 
 

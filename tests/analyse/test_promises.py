@@ -6,10 +6,10 @@ import fairtrial as ft
 from fairtrial import pipeline
 from fairtrial.analyse.drift import ArmDrift, DriftPoint, chart_cells, drift_line
 from fairtrial.analyse.gate import Terms, gate
-from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.score_table import sources_of
-from fairtrial.analyse.wording.comparisons import agreement_line, brief_lines
 from fairtrial.config.advice import warnings
+from fairtrial.present.words.arm_notes import arm_lines, notes
+from fairtrial.present.words.comparisons import agreement_line, brief_lines
 from tests.analyse.test_compare import arm, cases
 
 

@@ -7,7 +7,6 @@ import pytest
 import fairtrial as ft
 from fairtrial.analyse.battles import _difference
 from fairtrial.analyse.family import interval_levels
-from fairtrial.analyse.optimisation import composites
 from fairtrial.analyse.planning import Prices, _prices
 from fairtrial.analyse.rank import _notes
 from fairtrial.analyse.score_table import pooled, read_scores, sources_of
@@ -18,6 +17,7 @@ from fairtrial.core.experiment import Condition
 from fairtrial.core.money import Cost
 from fairtrial.core.place import Place
 from fairtrial.store.totals import ArmTotals, JudgeTotals, ToolRow
+from fairtrial.tracks.optimisation.analysis import composites
 from tests.analyse.test_compare import arm, cases
 
 

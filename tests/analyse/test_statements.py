@@ -8,14 +8,14 @@ from click.testing import CliRunner
 
 import fairtrial as ft
 from fairtrial.analyse.gate import Terms, gate
-from fairtrial.analyse.lines import notes
 from fairtrial.analyse.planning import plan_power
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.score_table import choose, find_sources, read_scores, sources_of
-from fairtrial.analyse.wording.comparisons import brief_lines, p_words, sentence
 from fairtrial.cli.main import cli
 from fairtrial.config import RunOptions
 from fairtrial.core.errors import FairtrialError
+from fairtrial.present.words.arm_notes import notes
+from fairtrial.present.words.comparisons import brief_lines, p_words, sentence
 from fairtrial.reports.export import export
 from fairtrial.reports.json import document
 from fairtrial.workflows.label import Label, add_labels
@@ -86,7 +86,7 @@ class TestOneInterval:
         assert found.verdict == "better" and "effect" not in sentence(found)
 
     def test_nothing_is_rounded_across_what_decides(self):
-        from fairtrial.analyse.wording.scale import Scale
+        from fairtrial.present.words.scale import Scale
 
         assert Scale("").interval((0.0004, 0.3)) == "[+0.04, +30.0]"
         assert Scale("").interval((-0.2, -0.00001)) == "[-20.0, -0.001]"

@@ -12,10 +12,10 @@ from fairtrial import pipeline
 from fairtrial.analyse.offered import OfferedServer, OfferedTool, Offers, added
 from fairtrial.analyse.tool_counts import NONE, ArmCounts
 from fairtrial.analyse.tool_report import tool_report
-from fairtrial.analyse.wording.tools import arm_sentences, gain_sentence, notes_on, rate_words
 from fairtrial.cli.main import _run
 from fairtrial.core.calls import Call, expected_calls
 from fairtrial.core.experiment import Case, ExpectedCall
+from fairtrial.present.words.tools import arm_sentences, gain_sentence, notes_on, rate_words
 from fairtrial.stats import aggregate
 from fairtrial.store import schema
 

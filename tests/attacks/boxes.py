@@ -44,7 +44,7 @@ def problem(kind: str) -> str:
     if os.getuid() != 0:
         return "only root can try this as somebody else"
     if kind == "an ordinary user":
-        seen = _as_user([sys.executable, "-c", "import fairtrial.workspace.sandbox"])
+        seen = _as_user([sys.executable, "-c", "import fairtrial.agents.workspace.sandbox"])
         if subprocess.run(seen, capture_output=True, check=False).returncode:
             return "an ordinary user cannot read this checkout"
     return ""
@@ -92,7 +92,7 @@ def run_all(kind: str, top: Path, commands: dict[str, list[str]], **limits: Any)
 
 
 def _main() -> None:
-    from fairtrial.workspace import sandbox
+    from fairtrial.agents.workspace import sandbox
 
     top, kind = Path(sys.argv[1]), sys.argv[2]
     if kind == "root in a namespace":
@@ -123,8 +123,8 @@ def _main() -> None:
 
 
 def _one(top: Path, command: list[str], variables: dict[str, str], limits: dict[str, Any]) -> tuple[int, str, str, str]:
-    from fairtrial.toolbox.supervised import supervised
-    from fairtrial.workspace import sandbox
+    from fairtrial.agents.processes.supervised import supervised
+    from fairtrial.agents.workspace import sandbox
 
     folder = Path(tempfile.mkdtemp(prefix="base-", dir=top)) / "work"
     folder.mkdir()

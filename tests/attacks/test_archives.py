@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from fairtrial.workspace.archive import ArchiveError, pack, pack_git, unpack
+from fairtrial.agents.workspace.archive import ArchiveError, pack, pack_git, unpack
 
 LIMIT = 2**20
 MOST = 20.0  # seconds of the processor's time; each takes a small part of it

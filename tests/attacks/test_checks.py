@@ -9,14 +9,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from fairtrial.agents.workspace.archive import pack
+from fairtrial.agents.workspace.making import Workspaces
+from fairtrial.agents.workspace.sandbox import sandbox_problem
 from fairtrial.core.experiment import Case
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.score import Score, ScoreContext
 from fairtrial.core.workspace import ARCHIVE, WorkspaceSpec
 from fairtrial.scorers.check import Check
-from fairtrial.workspace.archive import pack
-from fairtrial.workspace.making import Workspaces
-from fairtrial.workspace.sandbox import sandbox_problem
 from tests.attacks.cheats import CHEATS, HONEST, Cheat
 
 _PROBLEM = sandbox_problem(WorkspaceSpec(sandbox="bubblewrap"))

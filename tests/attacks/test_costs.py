@@ -15,7 +15,7 @@ from fairtrial.config.source import Source
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.templates import TemplateError, fill
 from fairtrial.core.variables import Variables
-from fairtrial.core.yaml_text import read_yaml
+from fairtrial.text.yaml_text import read_yaml
 from fairtrial.web.markdown import render_markdown
 from fairtrial.webpage.extract import PageStream, extract
 from fairtrial.webpage.seal import guarded

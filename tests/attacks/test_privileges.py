@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
+from fairtrial.agents.workspace.sandbox import sandbox_problem
 from fairtrial.core.workspace import WorkspaceSpec
-from fairtrial.workspace.sandbox import sandbox_problem
 
 ATTEMPTS = {
     "mount it anew": "mount -o remount,rw,bind {read} && echo x > {read}/file",

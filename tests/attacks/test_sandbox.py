@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from fairtrial.agents.workspace.sandbox import Confined, docker, sandbox_problem
 from fairtrial.core.workspace import WorkspaceSpec
-from fairtrial.workspace.sandbox import Confined, docker, sandbox_problem
 from tests.attacks import boxes
 from tests.attacks.escapes import ENDED, ESCAPES, program
 from tests.processes import ended, new_mark

@@ -40,7 +40,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_every_agent_by_name_keeps_the_contract():
-    from fairtrial.agent.program import AgentProgram
+    from fairtrial.agents.program import AgentProgram
 
     kinds = {kind for kind in registry.builtin_names("targets") if kind not in ("tool_agent", "command")}
     programs = {kind for kind in kinds if issubclass(registry.load("targets", kind), AgentProgram)}

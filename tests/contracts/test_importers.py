@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from fairtrial.config import parse_suite
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
-from fairtrial.importers import NO_JUDGE, Imported, suite_text
-from tests.importers.optimisation_benchmarks import write
+from fairtrial.tracks.interchange.importers import NO_JUDGE, Imported, suite_text
+from tests.tracks.interchange.importers.optimisation_benchmarks import write
 
 EXAMPLES = {
     "benchmaker": json.dumps({

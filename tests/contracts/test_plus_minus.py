@@ -19,18 +19,18 @@ from starlette.testclient import TestClient
 from fairtrial.analyse import Run
 from fairtrial.analyse.compare import compared
 from fairtrial.analyse.kind_means import by_kind
-from fairtrial.analyse.optimisation import optimisation_report
 from fairtrial.analyse.series import RunSeries
-from fairtrial.analyse.wording.runs import reporting_line
 from fairtrial.cli.main import cli
+from fairtrial.present.words.runs import reporting_line
 from fairtrial.reports.export import export
 from fairtrial.reports.site import write_site
-from fairtrial.reports.style_reports import render_styles
 from fairtrial.store import Store
+from fairtrial.tracks.optimisation.analysis import optimisation_report
+from fairtrial.tracks.optimisation.reports import render_styles
 from fairtrial.web.app import make_app
 from fairtrial.web.site import Site
-from tests.optim.test_style_report import STAND_IN
 from tests.test_pytest_plugin import plain_session
+from tests.tracks.optimisation.test_style_report import STAND_IN
 
 REPO = Path(__file__).parents[2]
 ESTIMATE = re.compile(r"(−?\d+(?:\.\d+)?) ± (\d+(?:\.\d+)?)")

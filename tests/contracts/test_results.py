@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
-from fairtrial.results import Columns, Log, Sample, Source, reader_of, recognise
 from fairtrial.store import Store
-from fairtrial.workflows.import_results import import_all
-from tests.results.conftest import DATA
+from fairtrial.tracks.interchange.import_results import import_all
+from fairtrial.tracks.interchange.results import Columns, Log, Sample, Source, reader_of, recognise
+from tests.tracks.interchange.results.conftest import DATA
 
 EXAMPLES = {
     "inspect": "inspect/tools.eval",

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairtrial.agents.workspace.making import Workspaces
 from fairtrial.core import registry
 from fairtrial.core.accepted import case_problems, score_answer
 from fairtrial.core.answer import Answer, Usage
@@ -20,7 +21,6 @@ from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.workshop import Workshop
 from fairtrial.core.workspace import WorkspaceSpec
-from fairtrial.workspace.making import Workspaces
 
 
 async def no_files(attachment):
@@ -80,8 +80,8 @@ def metadata(name: str) -> dict | None:
     """What travels with a case of this scorer."""
     if name != "optimisation":
         return None
-    from fairtrial.optim.families import make
-    from fairtrial.optim.problem import Baseline, problem_digest
+    from fairtrial.tracks.optimisation.families import make
+    from fairtrial.tracks.optimisation.problem import Baseline, problem_digest
 
     problem = make("original", 4)
     baseline = Baseline(

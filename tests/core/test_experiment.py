@@ -8,10 +8,10 @@ from fairtrial.core.experiment import Condition, McpServer, TargetSpec, ToolUse,
 from fairtrial.core.file import media_of
 from fairtrial.core.judge import judge_key
 from fairtrial.core.money import Cost
-from fairtrial.core.numbers import find_numbers
 from fairtrial.core.options import read
 from fairtrial.core.settings import JudgeSpec
 from fairtrial.core.trace import short
+from fairtrial.text.numbers import find_numbers
 
 
 @pytest.mark.parametrize(

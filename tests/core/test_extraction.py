@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import fairtrial as ft
 from fairtrial.core import extraction
-from fairtrial.core.boxes import last_boxed
-from fairtrial.core.choices import find_choice, find_text, index_of
 from fairtrial.core.experiment import Arm, Case, Condition, TargetSpec
 from fairtrial.core.extraction import Extraction, extract, without_thinking
-from fairtrial.core.json_path import follow, parse_path
 from fairtrial.core.options import scorer_problems
 from fairtrial.core.score import Unscored
+from fairtrial.text.boxes import last_boxed
+from fairtrial.text.choices import find_choice, find_text, index_of
+from fairtrial.text.json_path import follow, parse_path
 
 
 def extracted(form, text: str, **options):

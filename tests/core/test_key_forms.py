@@ -17,8 +17,8 @@ from fairtrial.analyse import Run
 from fairtrial.core.errors import ProblemsError
 from fairtrial.core.secrets import keys_in, without_keys
 from fairtrial.core.variables import Variables
-from fairtrial.results._values import scrub
-from fairtrial.traces.redact import Redactor
+from fairtrial.tracks.interchange.results._values import scrub
+from fairtrial.tracks.interchange.traces.redact import Redactor
 
 R = "aB3dE5gH7jK9mN2pQ4sT6vX8zC1wY0uI"  # 32 characters, random enough; put together so that no scanner takes it for real
 HEX = hashlib.sha256(b"key").hexdigest()
@@ -156,7 +156,7 @@ def test_a_key_in_the_environment_is_hidden_under_any_name(kind):
 
 
 async def test_an_imported_run_has_no_key_in_it(store, tmp_path):
-    from fairtrial.workflows.import_results import aimport_results
+    from fairtrial.tracks.interchange.import_results import aimport_results
 
     rows = [
         {"id": str(n), "input": text, "answer": text, "score": 1, "model": "m"}

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fairtrial.core.code import _is_own, load_function
+from fairtrial.core.user_functions import _is_own, load_function
 
 
 @pytest.mark.parametrize("package", [False, True])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairtrial.core.text import counted, significant
+from fairtrial.text.printable import counted, significant
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from fairtrial.analyse import Run
 from fairtrial.cli.main import _run
 from fairtrial.config import RunOptions, parse_suite
 from fairtrial.core.errors import FairtrialError, ProblemsError, StoreError, TargetUnusableError
-from fairtrial.core.json_text import last_json
 from fairtrial.store import Saver, Store
 from fairtrial.store.ledger import charged
+from fairtrial.text.json_text import last_json
 from fairtrial.workflows.resume import arescore, aresume
 from tests import forks
 from tests.conftest import numbered
@@ -388,7 +388,7 @@ def test_tables_as_other_tools_write_them(tmp_path):
 
 
 async def test_automatic_passes_are_said(run_suite):
-    from fairtrial.analyse.wording.runs import run_notes
+    from fairtrial.present.words.runs import run_notes
 
     run = await run_suite(cases=[{"input": "q"}], scorer={"type": "boolean", "pass_if_blank": True})
     assert "1 answer passed automatically: its case has no expected text." in run_notes(run.summary())
@@ -464,7 +464,7 @@ async def test_targets_that_went_away(run_suite, store, tmp_path):
     (tmp_path / "t.py").write_text("def f(q, s, m):\n    raise ValueError\n")
     run = await run_suite(targets=["python:t.py:f"])
     (tmp_path / "t.py").unlink()
-    from fairtrial.core.code import _load_by_name
+    from fairtrial.core.user_functions import _load_by_name
 
     _load_by_name.cache_clear()
     with pytest.raises(TargetUnusableError, match="there is no file"):
@@ -510,8 +510,8 @@ def test_a_store_that_cannot_be_written(tmp_path, write_suite, capsys, monkeypat
 def test_importers_do_not_crash(tmp_path, change):
     import yaml
 
-    from fairtrial.importers.benchmaker import Benchmaker
-    from fairtrial.importers.promptfoo import Promptfoo
+    from fairtrial.tracks.interchange.importers.benchmaker import Benchmaker
+    from fairtrial.tracks.interchange.importers.promptfoo import Promptfoo
 
     config = {"prompts": ["{{q}}"], "providers": ["echo"], "tests": [{"vars": {"q": "hi"}}], **change}
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
@@ -533,7 +533,7 @@ def test_importers_do_not_crash(tmp_path, change):
 def test_importers_drop_nothing_in_silence(tmp_path):
     import yaml
 
-    from fairtrial.importers.promptfoo import Promptfoo
+    from fairtrial.tracks.interchange.importers.promptfoo import Promptfoo
 
     config = {
         "prompts": ["{{q}}"],

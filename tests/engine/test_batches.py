@@ -108,7 +108,7 @@ async def test_each_request_has_its_own_end_and_what_failed_can_be_retried(vendo
 
 
 async def test_slices(server, run_suite, store, monkeypatch):
-    monkeypatch.setattr("fairtrial.batches.openai.OpenaiBatches.most_requests", 2)
+    monkeypatch.setattr("fairtrial.providers.batches.openai.OpenaiBatches.most_requests", 2)
     server.reply = forty_two
     run = await run_suite(targets=[{"target": TARGETS["openai"], "batch": True}], cases=numbered(5))
     assert run.status == "completed"
@@ -116,7 +116,7 @@ async def test_slices(server, run_suite, store, monkeypatch):
 
 
 async def test_slices_by_size(server, run_suite, store, monkeypatch):
-    monkeypatch.setattr("fairtrial.batches.openai.OpenaiBatches.most_bytes", 1000)
+    monkeypatch.setattr("fairtrial.providers.batches.openai.OpenaiBatches.most_bytes", 1000)
     server.reply = forty_two
     run = await run_suite(
         targets=[{"target": TARGETS["openai"], "batch": True}],

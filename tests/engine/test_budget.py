@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from benchmarks.billing import PRICE, Books, start
 from benchmarks.budget import torture
 from fairtrial import pipeline
-from fairtrial.analyse.wording.numbers import money
 from fairtrial.config import RunOptions
 from fairtrial.core.answer import Answer, Failure, Request, Usage
 from fairtrial.core.experiment import TargetSpec
@@ -20,6 +19,7 @@ from fairtrial.core.target import Target
 from fairtrial.engine.budget import Budget, Need
 from fairtrial.engine.ladder import Ladder
 from fairtrial.engine.limits import Limiter
+from fairtrial.present.words.numbers import money
 from fairtrial.providers.prices import find_price
 from fairtrial.reports.json import document
 from fairtrial.store.ledger import charged, ledger_row, settle_crash, spent

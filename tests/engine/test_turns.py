@@ -170,7 +170,7 @@ class TestSimulatedUser:
         assert summary.user_cost.known == pytest.approx(2 * 0.0107)
         assert document(summary)["user"]["cost_usd"] == pytest.approx(2 * 0.0107)
         assert summary.spent.known == pytest.approx(2 * 0.107 + 2 * 0.0107)
-        from fairtrial.analyse.wording.runs import run_notes
+        from fairtrial.present.words.runs import run_notes
 
         notes = run_notes(summary)
         assert any(note.startswith("The simulated user cost $0.02") for note in notes)

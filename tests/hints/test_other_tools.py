@@ -11,7 +11,7 @@ import yaml
 
 from tests import forks
 from tests.hints.suggested import commands_in, type_in, walk
-from tests.results.conftest import DATA
+from tests.tracks.interchange.results.conftest import DATA
 
 RESULTS = {
     "inspect": ["inspect/a.eval", "inspect/b.eval"],

@@ -18,7 +18,7 @@ from fairtrial.web.share import _where
 from fairtrial.web.site import Site
 from tests.hints.suggested import commands_in, filled_in, type_in
 from tests.hints.test_states import JUDGE, MIXED, RIGHT, write_state
-from tests.results.conftest import DATA
+from tests.tracks.interchange.results.conftest import DATA
 
 STATES: dict[str, tuple[dict[str, Any], list[str], str]] = {
     "two arms": ({"targets": [RIGHT, MIXED]}, ["run", "suite.yaml"], ".fairtrial/fairtrial.db"),

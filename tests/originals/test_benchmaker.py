@@ -17,13 +17,13 @@ import yaml
 
 import fairtrial as ft
 from fairtrial.analyse.variables import variables
-from fairtrial.analyse.wording.comparisons import brief_lines, run_means_cells
-from fairtrial.analyse.wording.runs import reporting_line
 from fairtrial.core.experiment import BENCHMARK_LOCK, DEFAULT_PARAMS
 from fairtrial.core.settings import MODEL_TIMEOUT, Settings
 from fairtrial.engine import ladder
 from fairtrial.judging.calibration import SAMPLES
-from fairtrial.scorers import code_judge
+from fairtrial.present.words.comparisons import brief_lines, run_means_cells
+from fairtrial.present.words.runs import reporting_line
+from fairtrial.tracks.code_arena import code_judge
 from fairtrial.web.new_run import RUN_COUNTS
 from fairtrial.webpage.criteria import CRITERIA
 from tests.e2e.conftest import cli  # noqa: F401 - a fixture

@@ -20,8 +20,8 @@ from click.testing import CliRunner
 
 import fairtrial as ft
 from fairtrial.cli.main import cli
-from fairtrial.reports.style_reports import render_styles
 from fairtrial.stats import bootstrap_ci
+from fairtrial.tracks.optimisation.reports import render_styles
 from tests.originals import definitions_guide as guide
 from tests.originals.agreement import agree
 from tests.originals.definitions_guide import INSTANCES, Evaluated

@@ -15,9 +15,9 @@ from fairtrial.core.answer import Request
 from fairtrial.core.experiment import DEFAULT_PARAMS, TargetSpec
 from fairtrial.core.variables import Variables
 from fairtrial.providers.params import supported_params, tokens_needed, unsupported_params
-from fairtrial.scorers.code_judge import CRITERIA
 from fairtrial.targets.anthropic_api import ANTHROPIC_VERSION, AnthropicConversation
 from fairtrial.targets.openai_api import OpenaiConversation
+from fairtrial.tracks.code_arena.code_judge import CRITERIA
 from fairtrial.workflows.calibrate import acalibrate
 from fairtrial.workflows.draft import adraft_prompt
 from fairtrial.workflows.estimate import estimate

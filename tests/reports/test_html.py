@@ -10,7 +10,7 @@ import pytest
 
 from fairtrial import pipeline
 from fairtrial.analyse.leaderboard import run_leaderboard
-from fairtrial.analyse.wording.leaderboards import headline
+from fairtrial.present.words.leaderboards import headline
 from fairtrial.reports.export import export
 from fairtrial.reports.html_answers import pack
 from fairtrial.store import Store

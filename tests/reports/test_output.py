@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import fairtrial
 from fairtrial.analyse import Run
 from fairtrial.cli.main import _run, cli
-from fairtrial.core.text import name_problem, printable, without_commands
 from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.reports.export import export
 from fairtrial.reports.json import document
 from fairtrial.store import Store
+from fairtrial.text.printable import name_problem, printable, without_commands
 
 ESC = "\x1b[31m\x1b]0;owned\x07\x9b2J"
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -74,7 +74,7 @@ class TestTerminal:
         assert "::error::pwned" in str([trial.failure_message for trial in nasty.trials()])
 
     def test_a_failure_is_one_line(self):
-        from fairtrial.analyse.wording.runs import failure_line
+        from fairtrial.present.words.runs import failure_line
 
         assert (
             failure_line(("crashed", "ended with 1: x\n::error::y\x1b[0m", 2))

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 import fairtrial as ft
 from fairtrial.analyse.leaderboard import run_leaderboard
-from fairtrial.analyse.wording.leaderboards import headline
 from fairtrial.cli.main import cli
 from fairtrial.core.errors import FairtrialError
+from fairtrial.present.words.leaderboards import headline
 from fairtrial.reports import html_answers
 from fairtrial.reports.badge import badge, badge_words
 from fairtrial.reports.card import card

@@ -10,7 +10,7 @@ from fairtrial.cli.main import main
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.export import send
 from fairtrial.reports.formats import format_named
-from fairtrial.reports.tracked import shown_address
+from fairtrial.tracks.interchange.exports.tracked import shown_address
 from tests.e2e.conftest import cli  # noqa: F401 - a fixture
 from tests.test_pages_of_tools import commands
 

@@ -14,8 +14,8 @@ from fairtrial.core.answer import FILTERED, REFUSED, Answer, Usage
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case
 from fairtrial.core.options import build_scorer, scorer_problems
-from fairtrial.core.overlap import bleu_tokens, rouge_l, rouge_n, sentence_bleu, squad_tokens, terms, token_f1
 from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.text.overlap import bleu_tokens, rouge_l, rouge_n, sentence_bleu, squad_tokens, terms, token_f1
 
 OVERLAP = json.loads((Path(__file__).parents[1] / "data" / "overlap.json").read_text())["pairs"]
 

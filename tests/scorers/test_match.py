@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import fairtrial as ft
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.folding import same_text
+from fairtrial.text.folding import same_text
 
 
 def value(scorer: str, response: str, expected=None, **options) -> float:

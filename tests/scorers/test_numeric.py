@@ -5,7 +5,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import fairtrial as ft
-from fairtrial.core.numbers import find_numbers, read_number
+from fairtrial.text.numbers import find_numbers, read_number
 
 
 def value(response: str, expected: str, **options) -> float:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import fairtrial as ft
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case
-from fairtrial.core.json_text import last_json
 from fairtrial.core.options import build_scorer
 from fairtrial.core.score import ScoreContext, Unscored
 from fairtrial.scorers.regex import compile_pattern
+from fairtrial.text.json_text import last_json
 
 OWN = Path(__file__).parent.parent / "contracts" / "own_scorer.py"
 

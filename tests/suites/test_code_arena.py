@@ -14,17 +14,17 @@ from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.score_table import read_scores, sources_of
-from fairtrial.analyse.wording.runs import run_notes
 from fairtrial.cli.main import cli
 from fairtrial.config import parse_suite
 from fairtrial.config.advice import warnings
 from fairtrial.core.errors import FairtrialError, ProblemsError
+from fairtrial.present.words.runs import run_notes
 from fairtrial.reports.export import export
-from fairtrial.scorers.code_judge import CRITERIA
 from fairtrial.store import Store
 from fairtrial.store.files import attachments, contents
 from fairtrial.store.votes import votes
-from fairtrial.suites import code_arena
+from fairtrial.tracks.code_arena import prompts as code_arena
+from fairtrial.tracks.code_arena.code_judge import CRITERIA
 from fairtrial.webpage.render import Renderer
 from fairtrial.webpage.rendering import Limits
 from fairtrial.workflows.calibrate import acalibrate
@@ -156,7 +156,7 @@ def test_the_judge_gives_four_criteria_and_we_weigh_them(arena):
 
 
 async def test_criteria_are_weighed_40_30_20_10():
-    from fairtrial.scorers.code_judge import _read
+    from fairtrial.tracks.code_arena.code_judge import _read
 
     marks = {"visual_accuracy": 100, "code_quality": 50, "functionality": 20, "responsiveness": 0}
     assert _read({"reasoning": "r", **marks}).value == pytest.approx(0.4 + 0.15 + 0.04)

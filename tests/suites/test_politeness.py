@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from fairtrial.cli.main import cli
 from fairtrial.stats import holm, paired, paired_runs_test
-from fairtrial.suites.politeness import demo_target, document, questions, tones
+from fairtrial.tracks.politeness.studies import demo_target, document, questions, tones
 from tests.lazily import Library
 
 reference = Library("scipy.stats")

@@ -19,10 +19,10 @@ from starlette.testclient import TestClient
 
 import fairtrial as ft
 from fairtrial.analyse.leaderboard import run_leaderboard
-from fairtrial.analyse.wording.leaderboards import headline
 from fairtrial.cli.finish import Ending
 from fairtrial.cli.main import cli
 from fairtrial.core.errors import FairtrialError
+from fairtrial.present.words.leaderboards import headline
 from fairtrial.reports.badge import badge
 from fairtrial.reports.card import card
 from fairtrial.reports.export import export

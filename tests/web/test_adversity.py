@@ -13,8 +13,8 @@ import yaml
 from starlette.testclient import TestClient
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.word_diff import word_diff
 from fairtrial.cli.main import _run
+from fairtrial.present.word_diff import word_diff
 from fairtrial.store import Store
 from fairtrial.store.votes import votes
 from fairtrial.web.app import make_app

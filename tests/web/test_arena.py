@@ -12,8 +12,8 @@ from starlette.testclient import TestClient
 from fairtrial.analyse import Run
 from fairtrial.store import Store, opinions
 from fairtrial.store.votes import votes
+from fairtrial.tracks.code_arena.page import GrowingPages
 from fairtrial.web.app import make_app
-from fairtrial.web.code import GrowingPages
 from fairtrial.web.site import Site
 
 ARMS = ("paris", "lyon")

@@ -6,8 +6,8 @@ import pytest
 
 import fairtrial as ft
 from fairtrial.analyse.leaderboard import run_leaderboard
-from fairtrial.analyse.wording.leaderboards import headline, rank_words
 from fairtrial.config import RunOptions
+from fairtrial.present.words.leaderboards import headline, rank_words
 from tests.analyse.test_compare import arm, cases
 
 from .test_result import client, words  # noqa: F401

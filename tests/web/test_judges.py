@@ -5,11 +5,11 @@ from html import unescape
 
 import pytest
 
-from fairtrial.analyse.wording.judges import agreement_words, bias_words, calibration_headline, calibration_lines
 from fairtrial.config import judge_named
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.variables import Variables
 from fairtrial.judging.calibration import Sample, calibration, sample_result
+from fairtrial.present.words.judges import agreement_words, bias_words, calibration_headline, calibration_lines
 from fairtrial.stats.agreement import Agreement
 from fairtrial.workflows.calibrate import acalibrate
 

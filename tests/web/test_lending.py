@@ -18,7 +18,7 @@ from fairtrial.cli.main import _run
 from fairtrial.config import parse_suite
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import Store, browsing
-from fairtrial.suites.code_arena import arena_document
+from fairtrial.tracks.code_arena.prompts import arena_document
 from fairtrial.web.app import make_app
 from fairtrial.web.site import Site
 

@@ -9,11 +9,11 @@ from starlette.testclient import TestClient
 import fairtrial as ft
 from fairtrial import pipeline
 from fairtrial.analyse.leaderboard import comparison_leaderboard, run_leaderboard
-from fairtrial.analyse.wording.leaderboards import headline, rank_words
-from fairtrial.analyse.wording.scale import Scale, interval_words, signs
-from fairtrial.analyse.wording.verdicts import pair_sentence
-from fairtrial.charts.axis import linear_axis
 from fairtrial.config import RunOptions
+from fairtrial.present.charts.axis import linear_axis
+from fairtrial.present.words.leaderboards import headline, rank_words
+from fairtrial.present.words.scale import Scale, interval_words, signs
+from fairtrial.present.words.verdicts import pair_sentence
 from fairtrial.web.app import make_app
 from fairtrial.web.result import numbers_of
 from fairtrial.web.site import Site

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from fairtrial.web.app import make_app
 from fairtrial.web.site import Site
-from tests.optim.test_solving import HOPELESS, WYNDOR, gone, until, workers
+from tests.tracks.optimisation.test_solving import HOPELESS, WYNDOR, gone, until, workers
 
 PAGES = ("/", "/optimisation", "/optimisation/new", "/runs", "/suites", "/new", "/judges", "/optimisation/box_qp-10")
 FORM: dict[str, Any] = {"targets": "mock:echo", "style": ["polite"], "repeats": "1", "name": "mine"}

@@ -16,8 +16,9 @@ from benchmarks.pages import load, prepared, verdict
 from fairtrial.cli import doctor
 from fairtrial.core.experiment import Case
 from fairtrial.core.score import ScoreContext, Unscored
-from fairtrial.scorers.browser import Browser
-from fairtrial.webpage import acting, watch
+from fairtrial.tracks.code_arena.browser import Browser
+from fairtrial.webpage import acting
+from fairtrial.webpage import page_limits as watch
 from fairtrial.webpage.acting import BrokenCheckError
 from fairtrial.webpage.browser import find_browser, gives_frames
 from fairtrial.webpage.browser_process import BrowserProcess, BrowserUsage, private_memory

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import fairtrial as ft
 from fairtrial.cli.main import cli
-from fairtrial.toolbox.ci import ci_job
+from fairtrial.forges.ci import ci_job
 from fairtrial.workflows.baselines import baseline_for
 from tests.analyse.test_compare import arm, cases
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairtrial.analyse.wording.asked import asked_words
+from fairtrial.present.words.asked import asked_words
 from fairtrial.store import Store, totals
 from fairtrial.store.store import PlanRecord, RunRecord
 

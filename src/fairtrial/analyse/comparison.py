@@ -7,9 +7,9 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from fairtrial.core.text import counted
 from fairtrial.stats import Aggregate, AnswersTest, Equivalence, Interaction, Paired, RunMeansTest
 from fairtrial.stats.units import Interval, Measured
+from fairtrial.text.printable import counted
 
 ANYTIME = "anytime-valid bets"  # the method whose intervals are valid whenever a run stopped
 Verdict = Literal["better", "worse", "equivalent", "cannot tell", "depends on failures"]
@@ -146,12 +146,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     run_means: RunMeansTest | None = None
 
     def __repr__(self) -> str:
-        from fairtrial.analyse.wording.comparisons import sentence
+        from fairtrial.present.words.comparisons import sentence
 
         return f"<Comparison {sentence(self)}>"
 
     def _repr_html_(self) -> str:
-        from fairtrial.analyse.wording.html import comparison_html
+        from fairtrial.present.notebook import comparison_html
 
         return comparison_html(self)
 
@@ -307,7 +307,7 @@ class Comparisons(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _repr_html_(self) -> str:
-        from fairtrial.analyse.wording.html import comparisons_html
+        from fairtrial.present.notebook import comparisons_html
 
         return comparisons_html(self)
 

@@ -21,9 +21,9 @@ from fairtrial.analyse.score_table import ArmScores, ScoreTable
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.gate import GateSpec
 from fairtrial.core.registry import nearest
-from fairtrial.core.text import counted
 from fairtrial.store.columns import Columns
 from fairtrial.store.outcomes import answer_ids, passing_scores
+from fairtrial.text.printable import counted
 
 _SHOWN = 5  # cases to name in a message
 _FEW = 20  # cases among which the nearest is named

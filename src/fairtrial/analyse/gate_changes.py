@@ -10,10 +10,10 @@ import numpy as np
 from fairtrial.analyse.run import Run, TrialRecord
 from fairtrial.analyse.score_table import SCORE, ArmScores, Source, read_scores
 from fairtrial.core.experiment import Arm, show_expected
-from fairtrial.core.text import counted
 from fairtrial.stats.units import Measured
 from fairtrial.store import ledger
 from fairtrial.store.totals import reused_answers
+from fairtrial.text.printable import counted
 
 _WORSE = 10  # cases to show
 

@@ -71,7 +71,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         return self.result == "passed"
 
     def _repr_html_(self) -> str:
-        from fairtrial.analyse.wording.html import gate_html
+        from fairtrial.present.notebook import gate_html
 
         return gate_html(self)
 

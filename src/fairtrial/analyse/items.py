@@ -14,10 +14,10 @@ from fairtrial.analyse.case_table import Ints
 from fairtrial.analyse.rank import better_than
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.folding import bare, fold
-from fairtrial.core.text import counted
 from fairtrial.stats.items import Subset, closest, items, subsets
 from fairtrial.stats.units import Measured
+from fairtrial.text.folding import bare, fold
+from fairtrial.text.printable import counted
 
 _KEPT_SHARE = 0.95  # the share of draws in which the order of the arms must be kept
 _SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -53,7 +53,7 @@ class CaseAnalysis(msgspec.Struct, frozen=True, kw_only=True):
         return f"<CaseAnalysis of {counted(len(self.cases), 'case')}>"
 
     def _repr_html_(self) -> str:
-        from fairtrial.analyse.wording.html import cases_html
+        from fairtrial.present.notebook import cases_html
 
         return cases_html(self)
 

@@ -35,7 +35,7 @@ class KindMeans(msgspec.Struct, frozen=True, kw_only=True):
         return "<KindMeans " + "; ".join(f"by {by}: {', '.join(kinds)}" for by, kinds in self.means.items()) + ">"
 
     def _repr_html_(self) -> str:
-        from fairtrial.analyse.wording.html import kinds_html
+        from fairtrial.present.notebook import kinds_html
 
         return kinds_html(self)
 

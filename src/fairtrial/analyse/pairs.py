@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.money import Cost
-from fairtrial.core.text import counted
 from fairtrial.stats.one_arm import Aggregate
 from fairtrial.stats.pairs import Orders, both_orders
 from fairtrial.store.rows import read_cost
+from fairtrial.text.printable import counted
 
 
 class ArmPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ class PairsSummary(msgspec.Struct, frozen=True, kw_only=True):
         return f"<Pairwise {self.run_id}: {counted(len(self.pairs), 'pair')}, {counted(len(self.judges), 'judge')}>"
 
     def _repr_html_(self) -> str:
-        from fairtrial.analyse.wording.html import pairs_html
+        from fairtrial.present.notebook import pairs_html
 
         return pairs_html(self)
 

@@ -82,7 +82,7 @@ class Power(msgspec.Struct, frozen=True, kw_only=True):
         return f"<Power {1 - self.beta:g}: {pairs}>"
 
     def _repr_html_(self) -> str:
-        from fairtrial.analyse.wording.html import power_html
+        from fairtrial.present.notebook import power_html
 
         return power_html(self)
 
@@ -244,7 +244,7 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
         return "<Variance " + "; ".join(f"{arm.label}: {arm.advice}" for arm in self.arms) + ">"
 
     def _repr_html_(self) -> str:
-        from fairtrial.analyse.wording.html import variance_html
+        from fairtrial.present.notebook import variance_html
 
         return variance_html(self)
 

@@ -16,10 +16,10 @@ from fairtrial.analyse.compare import decided
 from fairtrial.analyse.leaderboard import Leaderboard, table_leaderboard
 from fairtrial.analyse.score_table import ArmScores, ScoreTable, check_metric
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.text import counted
 from fairtrial.stats import Aggregate, Gap, Ratings, bradley_terry, elo, holm, holm_levels
 from fairtrial.stats.distributions import t_quantile
 from fairtrial.stats.mean import ALPHA
+from fairtrial.text.printable import counted
 
 Table = NDArray[np.bool_]  # [i, j]: whether i is better than j
 _FEW_PROMPTS = 6  # with fewer, even five wins out of five may be luck
@@ -72,7 +72,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
         return f"<Ranking by {self.by} on {counted(self.cases, 'case')}: {places}>"
 
     def _repr_html_(self) -> str:
-        from fairtrial.analyse.wording.html import ranking_html
+        from fairtrial.present.notebook import ranking_html
 
         return ranking_html(self)
 

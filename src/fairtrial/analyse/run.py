@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import msgspec
 
+from fairtrial.agents.workspace.making import kept_name
 from fairtrial.analyse.sent import Exchange, conversation, sent_params, transcript
 from fairtrial.core.chat import Chat
 from fairtrial.core.errors import FairtrialError, NotInstalledError
@@ -24,7 +25,6 @@ from fairtrial.store.rows import StoredFields, decode, read_cost
 from fairtrial.store.store import PlanRecord, RunRecord, Store
 from fairtrial.store.todo import status_of
 from fairtrial.store.turns import turn_rows
-from fairtrial.workspace.making import kept_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,7 +134,7 @@ class Run:
         return f"<Run {self.id} {self.record.suite_name} {self.status}>"
 
     def _repr_html_(self) -> str:
-        from fairtrial.analyse.wording.html import run_html
+        from fairtrial.present.notebook import run_html
 
         return run_html(self)
 

@@ -8,11 +8,11 @@ import msgspec
 
 from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.text import counted
 from fairtrial.stats.one_arm import aggregate
 from fairtrial.stats.runs import RunMeansTest, multi_run, run_means_test
 from fairtrial.stats.units import Interval, Measured
 from fairtrial.store import totals
+from fairtrial.text.printable import counted
 
 
 class MultiRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +94,6 @@ class RunSeries(list[Run]):
         return f"<Series {self.id}: {counted(len(self), 'run')} of {self[0].record.suite_name}>"
 
     def _repr_html_(self) -> str:
-        from fairtrial.analyse.wording.html import series_html
+        from fairtrial.present.notebook import series_html
 
         return series_html(self)

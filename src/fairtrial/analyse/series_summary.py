@@ -11,8 +11,8 @@ from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import choose, read_scores, sources_of
 from fairtrial.analyse.series import MultiRun, over_runs
-from fairtrial.analyse.wording.numbers import number
 from fairtrial.core.errors import FairtrialError
+from fairtrial.present.words.numbers import number
 
 
 class SeriesSummary(msgspec.Struct, frozen=True, kw_only=True):

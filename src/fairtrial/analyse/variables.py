@@ -8,7 +8,7 @@ import msgspec
 
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.scorers_used import scorer_label, scorers_used
-from fairtrial.core.text import counted
+from fairtrial.text.printable import counted
 
 _AGENTS = ("claude_code", "codex", "gemini_cli", "opencode", "tool_agent", "command")
 

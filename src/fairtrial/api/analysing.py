@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from fairtrial.analyse.comparison import Comparison, Comparisons
     from fairtrial.analyse.gate import Gate
     from fairtrial.analyse.items import CaseAnalysis
-    from fairtrial.analyse.optimisation import OptimisationReport
     from fairtrial.analyse.planning import Power, Variance
     from fairtrial.analyse.rank import Ranking
     from fairtrial.analyse.series import MultiRun
     from fairtrial.analyse.tool_report import ToolReport
     from fairtrial.stats import RunMeansTest
+    from fairtrial.tracks.optimisation.analysis import OptimisationReport
 
 
 def rank(
@@ -96,7 +96,7 @@ def styles(
 
     `weights` are those of following and of closeness to the optimum in the composites.
     """
-    from fairtrial.analyse.optimisation import optimisation_report
+    from fairtrial.tracks.optimisation.analysis import optimisation_report
 
     return optimisation_report(open_given(run, store), weights)
 

@@ -15,7 +15,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.store import Store
 
 if TYPE_CHECKING:
-    from fairtrial.workflows.traces import TracesRead
+    from fairtrial.tracks.interchange.import_traces import TracesRead
 
 
 def export(run: AnyRun, file: str | Path, *, format: str | None = None, store: str | None = None) -> Path:
@@ -80,8 +80,8 @@ async def aimport_results(
     columns; in a log, `score` names the metric that becomes the score. `scale` is the worst and best value of the
     score, or of several metrics by name. Importing the same data again returns the same run.
     """
-    from fairtrial.results import Columns
-    from fairtrial.workflows.import_results import aimport_results as import_all
+    from fairtrial.tracks.interchange.import_results import aimport_results as import_all
+    from fairtrial.tracks.interchange.results import Columns
 
     columns = Columns(
         case=case,
@@ -123,8 +123,8 @@ def import_traces(
 
     The options are those of `fairtrial import traces`.
     """
-    from fairtrial.workflows.traces import TraceOptions
-    from fairtrial.workflows.traces import import_traces as write_cases
+    from fairtrial.tracks.interchange.import_traces import TraceOptions
+    from fairtrial.tracks.interchange.import_traces import import_traces as write_cases
 
     options = TraceOptions(
         where={**(where or {})},

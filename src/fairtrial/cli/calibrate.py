@@ -194,9 +194,9 @@ def print_calibration(result: Calibration) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from fairtrial.analyse.wording.numbers import deviation, money, number
     from fairtrial.cli.console import Console
-    from fairtrial.core.text import counted, printable
+    from fairtrial.present.words.numbers import deviation, money, number
+    from fairtrial.text.printable import counted, printable
 
     table = Table(box=None, padding=(0, 1), header_style="bold", expand=True)
     for name in ("sample", "right", "given", "error", ""):
@@ -223,7 +223,7 @@ def print_calibration(result: Calibration) -> None:
 
 def print_resistance(result: Resistance) -> None:
     """Print which attacks raised the judge's mark."""
-    from fairtrial.analyse.wording.numbers import number
+    from fairtrial.present.words.numbers import number
 
     click.echo(f"a worthless answer scores {number(result.undisturbed, 0)}; with an attack it scores:")
     words = {True: "raised", False: "resisted", None: "no verdict"}

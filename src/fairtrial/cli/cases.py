@@ -67,10 +67,10 @@ def print_cases(analysis: CaseAnalysis, *, everything: bool = False) -> None:
     """Print the analysis of the cases."""
     from rich.text import Text
 
-    from fairtrial.analyse.wording.cases import CASE_COLUMNS, case_cells, case_headline, case_lines, subset_lines
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
-    from fairtrial.core.text import printable
+    from fairtrial.present.words.cases import CASE_COLUMNS, case_cells, case_headline, case_lines, subset_lines
+    from fairtrial.text.printable import printable
 
     console = Console(highlight=False)
     console.print(Text(printable(case_headline(analysis)), style="bold"), soft_wrap=True)

@@ -11,27 +11,6 @@ from rich.text import Text
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.flips import Flip
 from fairtrial.analyse.leaderboard import Distance, Leaderboard, comparison_leaderboard
-from fairtrial.analyse.wording.changes import (
-    comparison_headline,
-    is_turned,
-    pair_name,
-    source_name,
-    uncompared_words,
-)
-from fairtrial.analyse.wording.comparisons import (
-    agreement_line,
-    brief_lines,
-    detail_lines,
-    method_words,
-    metric_lines,
-    pair_cells,
-    pair_columns,
-    sentence,
-    subject_line,
-)
-from fairtrial.analyse.wording.leaderboards import settle_words
-from fairtrial.analyse.wording.scale import Scale, interval_words, signs
-from fairtrial.analyse.wording.verdicts import DECIDED, GLYPHS, WORDS, metric_words
 from fairtrial.cli.console import Console
 from fairtrial.cli.differences import Row, difference_lines
 from fairtrial.cli.forest import forest_lines
@@ -50,7 +29,28 @@ from fairtrial.cli.layout import (
 )
 from fairtrial.cli.pair_page import MAX_METRICS, print_pair
 from fairtrial.cli.tables import short_names, table
-from fairtrial.core.text import counted
+from fairtrial.present.words.changes import (
+    comparison_headline,
+    is_turned,
+    pair_name,
+    source_name,
+    uncompared_words,
+)
+from fairtrial.present.words.comparisons import (
+    agreement_line,
+    brief_lines,
+    detail_lines,
+    method_words,
+    metric_lines,
+    pair_cells,
+    pair_columns,
+    sentence,
+    subject_line,
+)
+from fairtrial.present.words.leaderboards import settle_words
+from fairtrial.present.words.scale import Scale, interval_words, signs
+from fairtrial.present.words.verdicts import DECIDED, GLYPHS, WORDS, metric_words
+from fairtrial.text.printable import counted
 
 _GLYPHS_ONLY, _LIST_ONLY = 9, 30  # from so many arms on, a matrix has glyphs only; there are only board
 _MAX_REMARKS = 6

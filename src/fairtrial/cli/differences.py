@@ -8,11 +8,11 @@ from typing import NamedTuple
 from rich.text import Text
 
 from fairtrial.analyse.comparison import Verdict
-from fairtrial.analyse.wording.scale import Scale, interval_words, signs
-from fairtrial.analyse.wording.verdicts import GLYPHS
 from fairtrial.cli.axis import MIN_WIDTH, Axis
 from fairtrial.cli.layout import QUIET, VERDICT_STYLES, Column, cells, table_lines, total_width
 from fairtrial.cli.tables import short_names
+from fairtrial.present.words.scale import Scale, interval_words, signs
+from fairtrial.present.words.verdicts import GLYPHS
 
 NARROW = 60  # columns below which nothing is drawn
 _MOST_BAR = 44

@@ -252,7 +252,7 @@ def _named_in(path: str) -> Iterator[TargetSpec]:
 
     from fairtrial.core.experiment import TargetSpec
     from fairtrial.core.providers import AROUND_A_MODEL, plain_name, split_name
-    from fairtrial.core.yaml_text import read_yaml
+    from fairtrial.text.yaml_text import read_yaml
 
     try:
         suite = read_yaml(Path(path).read_text("utf-8"))
@@ -270,9 +270,9 @@ def _named_in(path: str) -> Iterator[TargetSpec]:
 
 def _store(url: str | None) -> Iterator[Finding]:
     from fairtrial.core.errors import FairtrialError
-    from fairtrial.core.text import counted
     from fairtrial.store import Store
     from fairtrial.store.address import as_url
+    from fairtrial.text.printable import counted
 
     try:
         store = Store(url, create=False)

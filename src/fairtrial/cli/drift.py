@@ -57,7 +57,7 @@ def _print(found: Drift) -> None:
     from fairtrial.analyse.drift import chart_cells, drift_line, rate_line
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
-    from fairtrial.core.text import printable
+    from fairtrial.text.printable import printable
 
     console = Console(highlight=False)
     columns = ("run", "difference", "smoothed", "chance up to", "")

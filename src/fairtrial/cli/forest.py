@@ -10,14 +10,14 @@ from rich.text import Text
 
 from fairtrial.analyse.leaderboard import Contender, Leaderboard
 from fairtrial.analyse.summary import ArmSummary
-from fairtrial.analyse.wording.leaderboards import distance_words, rank_words
-from fairtrial.analyse.wording.numbers import milliseconds
-from fairtrial.analyse.wording.scale import Scale, interval_words, signs
-from fairtrial.analyse.wording.verdicts import GLYPHS
 from fairtrial.cli.axis import MIN_WIDTH, Axis
 from fairtrial.cli.layout import FIRST, QUIET, VERDICT_STYLES, Column, cells, rule, table_lines
 from fairtrial.cli.tables import shortened
-from fairtrial.core.text import printable
+from fairtrial.present.words.leaderboards import distance_words, rank_words
+from fairtrial.present.words.numbers import milliseconds
+from fairtrial.present.words.scale import Scale, interval_words, signs
+from fairtrial.present.words.verdicts import GLYPHS
+from fairtrial.text.printable import printable
 
 _NARROW = 60  # below this, there is no bar
 _WIDE = 108  # from here on, there is room for the differences, cost and latency

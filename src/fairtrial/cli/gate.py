@@ -215,7 +215,7 @@ def _until_sure(
     from fairtrial.analyse.score_table import find_sources
     from fairtrial.cli.options import load_dotenv_of
     from fairtrial.cli.watch import watcher
-    from fairtrial.core.text import counted
+    from fairtrial.text.printable import counted
     from fairtrial.workflows.until_sure import abuy_until_sure
 
     run = source.runs[0]

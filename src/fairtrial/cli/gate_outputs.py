@@ -117,7 +117,7 @@ def artefacts_of_job() -> str | None:
 
 
 def _why_no_comment() -> str:
-    from fairtrial.toolbox.ci import GITHUB, GITLAB, ci_job
+    from fairtrial.forges.ci import GITHUB, GITLAB, ci_job
 
     job = ci_job(os.environ)
     if job is None or job.service in (GITHUB, GITLAB):

@@ -19,7 +19,7 @@ def print_gate(result: Gate, changes: Changes | None = None) -> None:
 
     from fairtrial.analyse.gate import gate_line
     from fairtrial.cli.console import Console
-    from fairtrial.core.text import printable
+    from fairtrial.text.printable import printable
 
     console = Console(highlight=False)
     for check in result.checks:
@@ -64,9 +64,9 @@ def print_plan(plan: GatePlan) -> None:
     """Print what a gate can decide."""
     from rich.text import Text
 
-    from fairtrial.analyse.wording.gate_plans import COLUMNS, plan_advice, plan_line, plan_rows
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
+    from fairtrial.present.words.gate_plans import COLUMNS, plan_advice, plan_line, plan_rows
 
     console = Console(highlight=False)
     for arm in plan.arms:
@@ -82,9 +82,9 @@ def print_itself(itself: AgainstItself) -> None:
     """Print how often a gate contradicts itself."""
     from rich.text import Text
 
-    from fairtrial.analyse.wording.gate_plans import itself_lines
     from fairtrial.cli.console import Console
-    from fairtrial.core.text import printable
+    from fairtrial.present.words.gate_plans import itself_lines
+    from fairtrial.text.printable import printable
 
     console = Console(highlight=False)
     for arm in itself.arms:

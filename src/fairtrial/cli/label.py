@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairtrial.cli.options import in_store, json_option, open_store, option, print_json, store_option
-from fairtrial.core.text import counted
+from fairtrial.text.printable import counted
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
@@ -87,10 +87,10 @@ def command(
 def _show(run: Run, *, as_json: bool) -> None:
     from rich.text import Text
 
-    from fairtrial.analyse.wording.judges import label_lines
     from fairtrial.cli.console import Console
-    from fairtrial.core.text import printable
+    from fairtrial.present.words.judges import label_lines
     from fairtrial.reports.json import labels_document
+    from fairtrial.text.printable import printable
 
     arms = run.arms
     if as_json:

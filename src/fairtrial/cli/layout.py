@@ -9,7 +9,7 @@ from rich.text import Text
 
 from fairtrial.cli.console import Console
 from fairtrial.cli.options import in_store
-from fairtrial.core.text import printable
+from fairtrial.text.printable import printable
 
 HEAD, QUIET, LOUD, FIRST = "dim", "dim", "bright_yellow", "blue"
 VERDICT_STYLES = {

@@ -71,7 +71,7 @@ def _print(
 
     from fairtrial.cli.console import Console
     from fairtrial.cli.layout import QUIET, print_lines, table_lines
-    from fairtrial.core.text import printable
+    from fairtrial.text.printable import printable
 
     console = Console()
     leaders = [_leaders(run, summary) for run, summary in zip(runs, summaries, strict=True)]
@@ -123,7 +123,7 @@ def _name_columns(summaries: list[RunSummary], leaders: list[_Leaders], room: in
 
     from fairtrial.cli.layout import FIRST, QUIET, Column, cells
     from fairtrial.cli.tables import shortened
-    from fairtrial.core.text import printable
+    from fairtrial.text.printable import printable
 
     wanted = max(Text(summary.suite).cell_len for summary in summaries)
     leads = max(len("leads"), min(_MAX_LEADS, max(Text(f"{one.glyph} {one.names}").cell_len for one in leaders)))
@@ -215,7 +215,7 @@ def _when(created: float, status: str) -> str:
 
 def _below(summary: RunSummary, tags: dict[str, list[str]]) -> str:
     """Return the line below a run: which cases it has if not all, its tags, its series and the series' tags."""
-    from fairtrial.analyse.wording.asked import asked_brief
+    from fairtrial.present.words.asked import asked_brief
 
     series = summary.series_id
     parts = [asked_brief(summary.asked)] if summary.asked else []

@@ -15,7 +15,6 @@ from fairtrial.cli.console import Console
 from fairtrial.cli.layout import QUIET, print_wrapped
 from fairtrial.core.providers import api_providers
 from fairtrial.core.settings import PriceSpec
-from fairtrial.core.text import counted
 from fairtrial.providers import models, price_list
 from fairtrial.providers.models import Model
 from fairtrial.providers.reasoning import Thinking
@@ -31,6 +30,7 @@ from fairtrial.providers.sheet import (
     shipped_on,
     user_file,
 )
+from fairtrial.text.printable import counted
 
 _SHOWN = 3  # names of models in a line about a list
 _NUMBERS = ("window", "in", "out", "cached", "models")

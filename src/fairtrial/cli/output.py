@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from fairtrial.core.text import printable, without_commands
+from fairtrial.text.printable import printable, without_commands
 
 
 def clean(text: str) -> str:

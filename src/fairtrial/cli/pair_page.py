@@ -9,16 +9,16 @@ from rich.text import Text
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.flips import Flip
 from fairtrial.analyse.leaderboard import Leaderboard
-from fairtrial.analyse.wording.changes import two_times
-from fairtrial.analyse.wording.comparisons import agreement_line, brief_lines, method_words, why_undecided
-from fairtrial.analyse.wording.leaderboards import settle_words
-from fairtrial.analyse.wording.scale import Scale, signs
 from fairtrial.cli.axis import split
 from fairtrial.cli.console import Console
 from fairtrial.cli.differences import NARROW, Row, difference_lines
 from fairtrial.cli.layout import FIRST, LOUD, QUIET, Column, cells, print_block, print_wrapped, table_lines, total_width
 from fairtrial.cli.tables import shortened
-from fairtrial.core.text import counted, one_line, printable
+from fairtrial.present.words.changes import two_times
+from fairtrial.present.words.comparisons import agreement_line, brief_lines, method_words, why_undecided
+from fairtrial.present.words.leaderboards import settle_words
+from fairtrial.present.words.scale import Scale, signs
+from fairtrial.text.printable import counted, one_line, printable
 
 MAX_METRICS = 8
 _MAX_KINDS = 8

@@ -20,7 +20,7 @@ from fairtrial.cli.options import (
     run_coroutine,
     store_option,
 )
-from fairtrial.core.text import counted
+from fairtrial.text.printable import counted
 
 if TYPE_CHECKING:
     from fairtrial.analyse.pairs import PairsSummary
@@ -97,11 +97,11 @@ def print_pairs(summary: PairsSummary) -> None:
     """Print which arm each judge prefers, and how much the order influences the judge."""
     from rich.text import Text
 
-    from fairtrial.analyse.wording.judges import order_line, pair_cells
-    from fairtrial.analyse.wording.numbers import money
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
-    from fairtrial.core.text import printable
+    from fairtrial.present.words.judges import order_line, pair_cells
+    from fairtrial.present.words.numbers import money
+    from fairtrial.text.printable import printable
 
     console = Console(highlight=False)
     if not summary.pairs:

@@ -77,10 +77,10 @@ def command(
 def _print_pair(pair: PairPower, power: float) -> None:
     from rich.text import Text
 
-    from fairtrial.analyse.wording.numbers import number
-    from fairtrial.analyse.wording.planning import NEEDED, power_line, power_table
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
+    from fairtrial.present.words.numbers import number
+    from fairtrial.present.words.planning import NEEDED, power_line, power_table
 
     console = Console(highlight=False)
     console.print(Text(f"{pair.a} against {pair.b}", style="bold"), soft_wrap=True)

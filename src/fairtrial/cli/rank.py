@@ -60,8 +60,8 @@ def command(
     from fairtrial.analyse.leaderboard import table_leaderboard
     from fairtrial.analyse.rank import rank
     from fairtrial.analyse.score_table import check_metric, find_sources, read_scores
-    from fairtrial.analyse.wording.leaderboards import headline
-    from fairtrial.analyse.wording.ranks import ranking_verdict
+    from fairtrial.present.words.leaderboards import headline
+    from fairtrial.present.words.ranks import ranking_verdict
     from fairtrial.reports.json import ranking_document
 
     scores = read_scores(find_sources(runs, open_store(store)))
@@ -90,9 +90,9 @@ def _print_next(runs: Sequence[str], *, matrix: bool) -> None:
 
 def print_ranking(ranking: Ranking, verdict: str, *, matrix: bool = False, plain: bool = False) -> None:
     """Print the ranking: the verdict, every arm with its interval, what the ratings are worth, notes."""
-    from fairtrial.analyse.wording.ranks import ranking_headline, style_line
     from fairtrial.cli.console import Console
     from fairtrial.cli.layout import QUIET, print_lines, print_wrapped, table_lines
+    from fairtrial.present.words.ranks import ranking_headline, style_line
 
     console = Console()
     print_wrapped(console, verdict, "bold")
@@ -112,10 +112,10 @@ def print_ranking(ranking: Ranking, verdict: str, *, matrix: bool = False, plain
 
 def _columns(ranking: Ranking, width: int, *, plain: bool) -> list[Column]:
     """Return the table of a ranking, with a bar if there is room: of the ratings if they make the ranks."""
-    from fairtrial.analyse.wording.ranks import COLUMNS, ranked_cells
     from fairtrial.cli.axis import MIN_WIDTH
     from fairtrial.cli.layout import FIRST, Column, cells, total_width
     from fairtrial.cli.tables import short_names
+    from fairtrial.present.words.ranks import COLUMNS, ranked_cells
 
     rows = [ranked_cells(place, ranking.metric) for place in ranking.places]
     first = {place.label for place in ranking.places if place.rank == 1}
@@ -140,9 +140,9 @@ def _columns(ranking: Ranking, width: int, *, plain: bool) -> list[Column]:
 
 
 def _bars(ranking: Ranking, styles: Sequence[str], width: int) -> Column:
-    from fairtrial.analyse.wording.scale import Scale
     from fairtrial.cli.axis import Axis
     from fairtrial.cli.layout import Column
+    from fairtrial.present.words.scale import Scale
 
     factor = Scale(ranking.metric).factor
     rated = ranking.by_pairs and all(place.rating is not None for place in ranking.places)

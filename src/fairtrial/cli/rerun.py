@@ -16,7 +16,7 @@ from pathlib import Path
 
 import click
 
-from fairtrial.core.text import counted
+from fairtrial.text.printable import counted
 
 _LOOK_EVERY = 0.2  # seconds
 _CODE = (".py", ".js")

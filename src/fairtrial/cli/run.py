@@ -207,9 +207,9 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
         return 0
     from rich.table import Table
 
-    from fairtrial.analyse.wording.numbers import money
     from fairtrial.cli.console import Console
-    from fairtrial.core.text import counted
+    from fairtrial.present.words.numbers import money
+    from fairtrial.text.printable import counted
 
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for name in ("arm", "trials", "prompt tokens", "cost at most"):
@@ -232,14 +232,14 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
 
 
 def _at_most(usd: float | None) -> str:
-    from fairtrial.analyse.wording.numbers import money
+    from fairtrial.present.words.numbers import money
 
     return "unknown" if usd is None else f"{money(usd)} at most"
 
 
 def _against_budget(plan: CostEstimate) -> str:
     """Return whether a budget is enough, as the end of a sentence."""
-    from fairtrial.analyse.wording.numbers import money
+    from fairtrial.present.words.numbers import money
 
     if plan.budget_usd is None:
         return ""

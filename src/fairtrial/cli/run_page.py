@@ -11,20 +11,7 @@ from rich.text import Text
 from fairtrial.analyse import Run
 from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.leaderboard import Leaderboard, run_leaderboard
-from fairtrial.analyse.lines import notes, other_lines
 from fairtrial.analyse.summary import ArmSummary, Metric, RunSummary
-from fairtrial.analyse.wording.asked import by_budget
-from fairtrial.analyse.wording.judges import rubric_words
-from fairtrial.analyse.wording.kinds import NOTE, KindTable, kind_tables
-from fairtrial.analyse.wording.leaderboards import headline, settle_words
-from fairtrial.analyse.wording.numbers import cost_fact, milliseconds, money, number
-from fairtrial.analyse.wording.runs import (
-    deviation_cell,
-    deviation_legend,
-    failure_line,
-    metric_cell,
-    scale_words,
-)
 from fairtrial.cli.console import Console
 from fairtrial.cli.forest import forest_lines
 from fairtrial.cli.layout import (
@@ -41,8 +28,21 @@ from fairtrial.cli.layout import (
 )
 from fairtrial.cli.options import in_store
 from fairtrial.cli.tables import short_names, shortened
-from fairtrial.core.text import counted, printable
+from fairtrial.present.words.arm_notes import notes, other_lines
+from fairtrial.present.words.asked import by_budget
+from fairtrial.present.words.judges import rubric_words
+from fairtrial.present.words.kinds import NOTE, KindTable, kind_tables
+from fairtrial.present.words.leaderboards import headline, settle_words
+from fairtrial.present.words.numbers import cost_fact, milliseconds, money, number
+from fairtrial.present.words.runs import (
+    deviation_cell,
+    deviation_legend,
+    failure_line,
+    metric_cell,
+    scale_words,
+)
 from fairtrial.store.batches import open_counts
+from fairtrial.text.printable import counted, printable
 
 _MAX_FAILURES = 5
 _MAX_KINDS = 8

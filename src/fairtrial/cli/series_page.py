@@ -9,7 +9,7 @@ from fairtrial.cli.compare_page import print_comparisons
 from fairtrial.cli.console import Console
 from fairtrial.cli.layout import QUIET, joined_lines, print_wrapped
 from fairtrial.cli.tables import table
-from fairtrial.core.text import counted, printable
+from fairtrial.text.printable import counted, printable
 
 
 def print_series(summary: SeriesSummary, *, plain: bool = False) -> None:

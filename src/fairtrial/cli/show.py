@@ -225,9 +225,9 @@ def _show_series(runs: list[Run], *, whole: bool, as_json: bool, plain: bool) ->
 def _print_cases(run: Run) -> None:
     """Print means over repeats with their standard deviation, to show how reliable each arm is on each case."""
     from fairtrial.analyse.cases import case_results
-    from fairtrial.analyse.wording.numbers import with_deviation
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
+    from fairtrial.present.words.numbers import with_deviation
 
     results = list(case_results(run))
     names = list(dict.fromkeys(name for result in results for name in result.metrics))
@@ -245,7 +245,7 @@ def _print_cases(run: Run) -> None:
 
 
 def _print_claims(run: Run) -> None:
-    from fairtrial.core.text import printable
+    from fairtrial.text.printable import printable
 
     for trial in run.trials():
         for claim in (trial.details or {}).get("unverified_claims", ()):
@@ -272,8 +272,8 @@ def _print_scorings(console: Console, run: Run) -> None:
     from rich.text import Text
 
     from fairtrial.analyse.scorers_used import scorer_label
-    from fairtrial.core.text import printable
     from fairtrial.store.scorings import scorings_of
+    from fairtrial.text.printable import printable
 
     scorings = scorings_of(run.store, run.id)
     if len(scorings) < 2:
@@ -305,7 +305,7 @@ def _print_context(run: Run) -> None:
 
     from fairtrial.analyse.sent import sent_text
     from fairtrial.cli.console import Console
-    from fairtrial.core.text import printable
+    from fairtrial.text.printable import printable
 
     console = Console(highlight=False)
     for arm in run.plan_arms:

@@ -63,9 +63,9 @@ def copy(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> int:
     """
     import msgspec
 
-    from fairtrial.core.text import counted
     from fairtrial.store import Store
     from fairtrial.store.copying import copy_calibrations, copy_runs, find_copied
+    from fairtrial.text.printable import counted
 
     opened, destination = Store(source, create=False), Store(target)
     results = []

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairtrial.cli.console import Console
-from fairtrial.core.text import printable
+from fairtrial.text.printable import printable
 
 _MIN_NAME_WIDTH = 8
 

@@ -56,9 +56,9 @@ def command(run: str, output: str | None, store: str | None, as_json: bool) -> N
 
 
 def _print(report: ToolReport) -> None:
-    from fairtrial.analyse.wording.tools import gain_sentence, notes_on
     from fairtrial.cli.console import Console
     from fairtrial.cli.layout import QUIET, VERDICT_STYLES, print_commands, print_wrapped
+    from fairtrial.present.words.tools import gain_sentence, notes_on
 
     console = Console()
     for gain in report.gains:
@@ -82,8 +82,8 @@ def _print(report: ToolReport) -> None:
 def _print_arm(console: Console, arm: ArmToolReport) -> None:
     from rich.text import Text
 
-    from fairtrial.analyse.wording.tools import arm_sentences
     from fairtrial.cli.layout import print_lines, print_wrapped, table_lines
+    from fairtrial.present.words.tools import arm_sentences
 
     print_wrapped(console, arm.arm, "bold")
     if arm.tools:
@@ -97,9 +97,9 @@ def _print_arm(console: Console, arm: ArmToolReport) -> None:
 
 
 def _tool_columns(arm: ArmToolReport, width: int) -> list[Column]:
-    from fairtrial.analyse.wording.tools import TOOL_COLUMNS, rate_cell, tool_cells
     from fairtrial.cli.layout import Column, cells, total_width
     from fairtrial.cli.tables import short_names
+    from fairtrial.present.words.tools import TOOL_COLUMNS, rate_cell, tool_cells
 
     rows = [tool_cells(tool, rate_cell) for tool in arm.tools]
     columns = [

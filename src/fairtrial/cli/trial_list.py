@@ -97,7 +97,7 @@ def print_trials(run: Run, found: Found) -> None:
     from rich.text import Text
 
     from fairtrial.cli.console import Console
-    from fairtrial.core.text import counted, printable
+    from fairtrial.text.printable import counted, printable
 
     console = Console(highlight=False)
     total, shown = len(found.places), found.shown(_MOST_SHOWN)
@@ -124,7 +124,7 @@ def _print_nothing_wrong(console: Any, run: Run, found: Found) -> None:
 
     from fairtrial.analyse.summary import ranked
     from fairtrial.cli.options import in_store
-    from fairtrial.core.text import printable
+    from fairtrial.text.printable import printable
 
     arms = {arm.arm: arm for arm in ranked(run.arms)}
     whose = [found.best] if found.best else list(found.filters.arms)
@@ -149,10 +149,10 @@ def _print_block(console: Any, trial: TrialRecord, *, repeats: bool, full: bool)
     from rich.cells import cell_len
     from rich.text import Text
 
-    from fairtrial.analyse.wording.numbers import number
     from fairtrial.cli.tables import shortened
     from fairtrial.core.experiment import show_expected
-    from fairtrial.core.text import printable
+    from fairtrial.present.words.numbers import number
+    from fairtrial.text.printable import printable
 
     score = number(trial.score) if trial.status == "scored" else trial.status
     repeat = f" #{trial.repeat}" if repeats else ""
@@ -180,7 +180,7 @@ def _print_text(console: Any, name: str, text: str, *, full: bool) -> None:
     """Print a named text, indented; without `full`, on one or two lines."""
     from rich.text import Text
 
-    from fairtrial.core.text import one_line, printable
+    from fairtrial.text.printable import one_line, printable
 
     width = max(20, console.width - _INDENT)
     lines = printable(text).splitlines() if full else [one_line(text)]

@@ -11,13 +11,13 @@ from typing import Any
 from rich.text import Text
 
 from fairtrial.analyse import Run, TrialRecord
-from fairtrial.analyse.word_diff import word_diff
-from fairtrial.analyse.wording.numbers import cost_fact, milliseconds, number
 from fairtrial.cli.console import Console
 from fairtrial.cli.layout import FIRST, LOUD, QUIET, joined_lines, print_commands
 from fairtrial.core.experiment import show_expected
-from fairtrial.core.text import counted, printable
+from fairtrial.present.word_diff import word_diff
+from fairtrial.present.words.numbers import cost_fact, milliseconds, number
 from fairtrial.store.browsing import CaseQuery, ordered_cases, positions_of
+from fairtrial.text.printable import counted, printable
 
 _INDENT = 12  # columns before a text
 _TIMELINE = 13

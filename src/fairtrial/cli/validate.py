@@ -11,8 +11,8 @@ import click
 from fairtrial.cli.options import json_option, option, print_json, print_plain_json
 
 if TYPE_CHECKING:
+    from fairtrial.agents.mcp.preflight import Inventory
     from fairtrial.config import Suite
-    from fairtrial.toolbox.preflight import Inventory
 
 _LONGEST_LIST = 300  # characters
 _OBJECTIVE = re.compile(rb"(?:^|[{,])\s*[\"']?(?:objective|variables)[\"']?\s*:", re.MULTILINE)
@@ -40,8 +40,8 @@ def command(suite: str | None, schema: bool, no_keys: bool, servers: bool, run_c
         raise click.UsageError("missing suite file; name one, or use --schema")
     if _is_problem(suite):
         return _report_problem(suite, as_json=as_json)
-    from fairtrial.core.text import clipped, one_line
     from fairtrial.core.trust import running_code
+    from fairtrial.text.printable import clipped, one_line
 
     report = _report_json if as_json else _report
     with running_code(run_code) as left_out:
@@ -54,7 +54,7 @@ def command(suite: str | None, schema: bool, no_keys: bool, servers: bool, run_c
 
 def _tools_of_servers(suite: Suite) -> list[Inventory]:
     """Start the servers of a suite; raise TargetUnusableError with what is wrong with them."""
-    from fairtrial.toolbox.preflight import preflight
+    from fairtrial.agents.mcp.preflight import preflight
 
     return asyncio.run(preflight(suite.arms, suite.variables.hide))
 
@@ -71,16 +71,16 @@ def _is_problem(file: str) -> bool:
             return False
     except OSError:
         return False  # reading it as a suite says what is wrong
-    from fairtrial.config.problem_files import is_problem_file
+    from fairtrial.tracks.optimisation.problem_files import is_problem_file
 
     return is_problem_file(path)
 
 
 def _report_problem(file: str, *, as_json: bool) -> int:
-    from fairtrial.config.problem_files import find_problem
     from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
-    from fairtrial.core.text import counted
-    from fairtrial.optim.structure import kind
+    from fairtrial.text.printable import counted
+    from fairtrial.tracks.optimisation.problem_files import find_problem
+    from fairtrial.tracks.optimisation.structure import kind
 
     try:
         problem = find_problem(file)
@@ -105,7 +105,7 @@ def _report_problem(file: str, *, as_json: bool) -> int:
 def _report(suite: str, *, placeholders: bool, servers: bool) -> int:
     from fairtrial import pipeline
     from fairtrial.config.advice import lines
-    from fairtrial.core.text import counted
+    from fairtrial.text.printable import counted
     from fairtrial.workflows.estimate import estimate
 
     loaded = pipeline.load(suite, placeholders=placeholders)

@@ -37,10 +37,10 @@ def print_variances(arms: list[ArmVariance]) -> None:
     """Print the shares of the uncertainty and the advice."""
     from rich.text import Text
 
-    from fairtrial.analyse.wording.planning import VARIANCE_COLUMNS, steps_line, variance_cells
     from fairtrial.cli.console import Console
     from fairtrial.cli.tables import table
-    from fairtrial.core.text import printable
+    from fairtrial.present.words.planning import VARIANCE_COLUMNS, steps_line, variance_cells
+    from fairtrial.text.printable import printable
 
     console = Console(highlight=False)
     console.print(Text("Sources of the uncertainty of each mean", style="bold"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from fairtrial.cli.options import in_store, open_store, option, store_option
-from fairtrial.core.text import counted
+from fairtrial.text.printable import counted
 
 
 @click.command()

@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from fairtrial.analyse.wording.numbers import cost_fact, money
 from fairtrial.core.answer import failure_words
 from fairtrial.core.money import total
-from fairtrial.core.text import counted
+from fairtrial.present.words.numbers import cost_fact, money
+from fairtrial.text.printable import counted
 
 if TYPE_CHECKING:
     from rich.text import Text

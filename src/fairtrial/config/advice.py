@@ -78,7 +78,7 @@ def _unconfined_code(suite: Suite) -> Iterator[str]:
     """Warn about programs of models that no sandbox keeps from the rest of the machine."""
     for scorer in suite.build_scorers():
         if getattr(scorer, "answer", "") == "code" and getattr(scorer, "sandbox", "") == "none":
-            from fairtrial.workspace.program import UNPROTECTED
+            from fairtrial.agents.workspace.program import UNPROTECTED
 
             yield UNPROTECTED
             return
@@ -117,7 +117,7 @@ def _confounded_prompts(suite: Suite) -> Iterator[str]:
     """Warn about styles of optimisation problems that change more than the tone; other prompts may vary anything."""
     if not suite.has_problems:
         return
-    from fairtrial.optim.styles import confounded
+    from fairtrial.config.styles import confounded
 
     conditions = {arm.condition.name: arm.condition for arm in suite.arms if arm.condition.prompts}
     for name, condition in conditions.items():

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.config.arena import arena_entries
 from fairtrial.config.attach import read_attached
 from fairtrial.config.defaults import attached_names
 from fairtrial.config.document import CaseEntry, ParamsEntry, SuiteDocument
 from fairtrial.config.workspaces import own_fields
 from fairtrial.core.experiment import Case, read_expected
+from fairtrial.tracks.code_arena.suite_kind import arena_entries
 
 
 def built_in_cases(document: SuiteDocument, folder: Path) -> list[Case]:
@@ -22,7 +22,7 @@ def built_in_cases(document: SuiteDocument, folder: Path) -> list[Case]:
     if document.suite.kind == "code_arena":
         entries = enumerate(arena_entries(document.suite))
         return [inline_case(entry, first + number, Path(), fetch=False) for number, entry in entries]
-    from fairtrial.config.problems import problem_cases  # imports numpy: only when needed
+    from fairtrial.tracks.optimisation.cases import problem_cases  # imports numpy: only when needed
 
     return problem_cases(document.suite, first, folder)
 

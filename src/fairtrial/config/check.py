@@ -22,7 +22,7 @@ from fairtrial.core.options import build_scorer
 from fairtrial.core.questions import Questions
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.templates import TemplateError, fill, is_template, names_in
-from fairtrial.core.text import name_problem
+from fairtrial.text.printable import name_problem
 
 _MAX_PROBLEMS = 50
 FIRST_CASES = 10_000  # are checked before a run starts; it takes a fraction of a second

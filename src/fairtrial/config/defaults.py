@@ -14,7 +14,7 @@ from fairtrial.config.source import Source
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case
 from fairtrial.core.options import build_scorer
-from fairtrial.core.text import name_problem
+from fairtrial.text.printable import name_problem
 
 KEY = "case_defaults"
 

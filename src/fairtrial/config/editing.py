@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.yaml_text import check_yaml
+from fairtrial.text.yaml_text import check_yaml
 
 Path = tuple[str | int, ...]
 _PLAIN = re.compile(r"[^\W_]((?:[\w .()'/+;!-]|(?<=\w):(?=\w))*[\w.()'!-])?")  # needs no quotes in any position

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.places import cache_folder
+from fairtrial.core.folders import cache_folder
 from fairtrial.core.providers import address_variables
 from fairtrial.core.secrets import is_private
 from fairtrial.core.trust import may_run_code

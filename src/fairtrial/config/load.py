@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.config.arena import with_arena_defaults
 from fairtrial.config.check import check_cases
 from fairtrial.config.dataset import dataset_problems
 from fairtrial.config.defaults import KEY as CASE_DEFAULTS
@@ -31,8 +30,9 @@ from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import functions_in, read
 from fairtrial.core.providers import api_kinds
 from fairtrial.core.settings import Settings
-from fairtrial.core.text import name_problem
 from fairtrial.core.variables import Variables
+from fairtrial.text.printable import name_problem
+from fairtrial.tracks.code_arena.suite_kind import with_arena_defaults
 
 STYLE_REPEATS = 5  # for problems in styles: randomness and wording are part of what is measured
 _CHECK_TEXTS = ("text", "contains", "matches", "value", "option", "press")

@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 import yaml
 from msgspec.structs import replace
 
+from fairtrial.agents.workspace.archive import entries, write
 from fairtrial.config.document import ConditionEntry, SuiteDocument
 from fairtrial.config.source import Source
 from fairtrial.core.experiment import Condition
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.skill import FOLDER, Skill
-from fairtrial.core.text import estimated_tokens
 from fairtrial.core.trust import within
 from fairtrial.core.workspace import ARCHIVE, WorkspaceSpec
-from fairtrial.core.yaml_text import read_yaml
-from fairtrial.workspace.archive import entries, write
+from fairtrial.text.printable import estimated_tokens
+from fairtrial.text.yaml_text import read_yaml
 
 SKILL = "SKILL.md"
 EVALS = "evals"  # beside it: cases and expected results, which an agent must not see

@@ -13,7 +13,7 @@ from fairtrial.core.errors import Problem, ProblemsError
 from fairtrial.core.functions import Functions
 from fairtrial.core.options import Path, scorer_problems
 from fairtrial.core.variables import PLACEHOLDER, Variables, has_bad_reference
-from fairtrial.core.yaml_text import FREE_NODES, LOADER, NODES_PER_CHARACTER, check_yaml
+from fairtrial.text.yaml_text import FREE_NODES, LOADER, NODES_PER_CHARACTER, check_yaml
 
 _MERGE = "tag:yaml.org,2002:merge"
 

@@ -14,12 +14,12 @@ import yaml
 
 from fairtrial.config.document import ConditionEntry, SuiteEntry
 from fairtrial.config.source import Source
+from fairtrial.config.styles import matched, styles
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import INPUT
 from fairtrial.core.registry import nearest
 from fairtrial.core.trust import within
-from fairtrial.core.yaml_text import read_yaml
-from fairtrial.optim.styles import matched, styles
+from fairtrial.text.yaml_text import read_yaml
 
 _TABLES = (".yaml", ".yml", ".json")
 _TEXTS = (".md", ".txt")

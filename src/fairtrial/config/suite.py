@@ -34,8 +34,8 @@ from fairtrial.core.options import build_scorer, scorer_problems
 from fairtrial.core.registry import nearest
 from fairtrial.core.scorer import Scorer as BuiltScorer
 from fairtrial.core.settings import Settings
-from fairtrial.core.text import counted
 from fairtrial.core.variables import Variables
+from fairtrial.text.printable import counted
 
 if TYPE_CHECKING:
     from fairtrial.config.python import Case as CaseGiven

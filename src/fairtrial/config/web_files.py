@@ -10,7 +10,7 @@ import urllib.request
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from fairtrial.core.places import cache_folder
+from fairtrial.core.folders import cache_folder
 
 _IS_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _SECONDS = 60

@@ -12,14 +12,14 @@ from fairtrial.config.document import ConditionEntry, MessageEntry, Prompt, Prom
 from fairtrial.config.source import Source
 from fairtrial.config.style_files import find_styles, note_files
 from fairtrial.core.chat import Message
-from fairtrial.core.code import find_function
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import INPUT
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import Problems, read
 from fairtrial.core.templates import TemplateError, is_template, names_in
 from fairtrial.core.trust import within
-from fairtrial.core.yaml_text import read_yaml
+from fairtrial.core.user_functions import find_function
+from fairtrial.text.yaml_text import read_yaml
 
 _CHATS = (".json", ".yaml", ".yml")
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.agents.workspace.archive import ArchiveError, entries, pack, pack_git
+from fairtrial.agents.workspace.gateway import address_of
+from fairtrial.agents.workspace.sandbox import sandbox_problem
 from fairtrial.config.document import SuiteDocument, WorkspaceEntry
 from fairtrial.config.source import Source
 from fairtrial.core.file import Attachment, File
+from fairtrial.core.folders import cache_folder
 from fairtrial.core.options import Path as KeyPath
-from fairtrial.core.places import cache_folder
 from fairtrial.core.trust import leave_out, may_run_code, within
 from fairtrial.core.workspace import ARCHIVE, WorkspaceSpec
-from fairtrial.workspace.archive import ArchiveError, entries, pack, pack_git
-from fairtrial.workspace.gateway import address_of
-from fairtrial.workspace.sandbox import sandbox_problem
 
 _PLAIN = ("keep", "timeout", "max_mb", "sandbox", "image", "processes", "memory_mb", "disk_mb")
 _MB = 2**20

@@ -14,12 +14,12 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.answer import FILTERED, REFUSED
-from fairtrial.core.choices import letters_for
 from fairtrial.core.experiment import Case
 from fairtrial.core.extraction import Extraction, extract, has_thinking
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
-from fairtrial.core.text import clipped
+from fairtrial.text.choices import letters_for
+from fairtrial.text.printable import clipped
 
 _MISSING = "`expected` is blank or missing, but `{name}` compares answers with it: add the right answer"
 DECLINED = {REFUSED: "refused", FILTERED: "filtered"}  # finish reasons, and what they are called

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from fairtrial.core.experiment import Case, ExpectedCall, ScorerSpec
-from fairtrial.core.json_text import last_json, same_json
+from fairtrial.text.json_text import last_json, same_json
 
 SCORER = "tool_calls"  # whose options say which calls a case asks for
 

@@ -12,16 +12,16 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from fairtrial.core.boxes import last_boxed
-from fairtrial.core.choices import find_choice
-from fairtrial.core.code import find_function, load_function
-from fairtrial.core.json_path import follow, parse_path
-from fairtrial.core.json_text import find_json
-from fairtrial.core.numbers import find_numbers
-from fairtrial.core.patterns import PatternError, compile_pattern, search
-from fairtrial.core.text import clipped
 from fairtrial.core.threads import call_in_thread
 from fairtrial.core.time_limit import time_limit
+from fairtrial.core.user_functions import find_function, load_function
+from fairtrial.text.boxes import last_boxed
+from fairtrial.text.choices import find_choice
+from fairtrial.text.json_path import follow, parse_path
+from fairtrial.text.json_text import find_json
+from fairtrial.text.numbers import find_numbers
+from fairtrial.text.patterns import PatternError, compile_pattern, search
+from fairtrial.text.printable import clipped
 
 _WORDS = ("last_line", "number", "choice", "boxed", "code", "whole")
 _KEYS = ("regex", "json", "after", "python")

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.chat import Chat, Message, single
-from fairtrial.core.code import load_function
 from fairtrial.core.templates import TemplateError
+from fairtrial.core.user_functions import load_function
 
 
 def made_by_function(name: str, folder: Path, values: Mapping[str, Any], system: str) -> Chat:

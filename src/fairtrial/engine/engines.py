@@ -30,6 +30,6 @@ def backend_of(where: Where) -> Backend | None:
         from fairtrial.engine.cluster.processes import Processes
 
         return Processes(where.workers)
-    from fairtrial.engine.cluster.ray_workers import RayWorkers
+    from fairtrial.tracks.ray.workers import RayWorkers
 
     return RayWorkers(where.engine.partition(":")[2], where.workers)

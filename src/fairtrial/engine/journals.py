@@ -16,10 +16,10 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.agents.workspace.making import kept_name
 from fairtrial.core.answer import Journal, SoFar, Usage
 from fairtrial.core.trial import Trial
 from fairtrial.engine.cancelling import raise_if_cancelled, to_the_end
-from fairtrial.workspace.making import kept_name
 
 _PAUSE = 0.5  # seconds between two looks at a session
 _SHARE = 50  # of the time, at most one part in so many is spent on a journal

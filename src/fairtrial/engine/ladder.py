@@ -17,6 +17,7 @@ from typing import Protocol
 
 import msgspec
 
+from fairtrial.agents.workspace.making import WorkspaceError, Workspaces, kept_name
 from fairtrial.core.answer import NOT_STORED, Answer, Failure, Journal, Outcome, Request, SoFar, Usage
 from fairtrial.core.money import Cost
 from fairtrial.core.settings import AGENT_TIMEOUT, MODEL_TIMEOUT, PriceSpec, Settings
@@ -29,7 +30,6 @@ from fairtrial.engine.pace import Pace, Size
 from fairtrial.engine.retry import Retries
 from fairtrial.providers.bounds import Most, believed, is_bounded, longest_reply, maybe_billed, most_tokens, most_usd
 from fairtrial.providers.prices import FREE, Price, price_of_target
-from fairtrial.workspace.making import WorkspaceError, Workspaces, kept_name
 
 Gate = AbstractAsyncContextManager[None]
 

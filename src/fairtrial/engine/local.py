@@ -14,6 +14,9 @@ from functools import partial
 
 import msgspec
 
+from fairtrial.agents.mcp.server import ServerError
+from fairtrial.agents.mcp.tokens import Tokens
+from fairtrial.agents.workspace.making import Workspaces, kept_name
 from fairtrial.core.answer import Answer, Failure, Journal, Outcome, Request, Turn, Usage
 from fairtrial.core.experiment import Arm, Resources, TargetSpec
 from fairtrial.core.file import Attachment, File
@@ -44,9 +47,6 @@ from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.user import SimulatedUser
 from fairtrial.judging.trying import try_judge
 from fairtrial.providers.judge_models import judge_of
-from fairtrial.toolbox.server import ServerError
-from fairtrial.toolbox.tokens import Tokens
-from fairtrial.workspace.making import Workspaces, kept_name
 
 RUN = ""  # the name of the limit that all lanes share
 LimiterOf = Callable[[str, int], Limiter]  # from the name of a limit and its calls at a time

@@ -15,13 +15,13 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.agents.mcp.preflight import Inventory
 from fairtrial.core.answer import Request
 from fairtrial.core.experiment import Arm
 from fairtrial.core.target import Target
+from fairtrial.forges.git import git_facts
 from fairtrial.providers.params import remarks
 from fairtrial.providers.sheet import refreshed_layers, sheet_hash, shipped_on
-from fairtrial.toolbox.git import git_facts
-from fairtrial.toolbox.preflight import Inventory
 
 _PACKAGES = ("fairtrial", "aiohttp", "rapidfuzz", "regex", "genai-prices")
 

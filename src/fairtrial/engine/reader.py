@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from fairtrial.agents.workspace.changes import with_texts
 from fairtrial.core.answer import Answer, Turn
 from fairtrial.core.experiment import Case
 from fairtrial.core.file import Attachment, File
@@ -22,7 +23,6 @@ from fairtrial.store.files import contents, stored_changes
 from fairtrial.store.opinions import has_judged
 from fairtrial.store.turns import turn_rows
 from fairtrial.store.waiting import Waiting
-from fairtrial.workspace.changes import with_texts
 
 T = TypeVar("T")
 SLICE = 250  # cases read at a time

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from fairtrial.agents.workspace.making import WorkspaceError
 from fairtrial.core.accepted import score_answer
 from fairtrial.core.answer import Answer, Failure
 from fairtrial.core.experiment import Resources, ScorerSpec
@@ -22,7 +23,6 @@ from fairtrial.core.scorer import Scorer
 from fairtrial.core.trial import Trial
 from fairtrial.core.workshop import Workshop
 from fairtrial.providers.judge_models import family_of
-from fairtrial.workspace.making import WorkspaceError
 
 
 class Scoring:

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from fairtrial.core import html
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.options import Problems, read
 from fairtrial.core.score import Score, Unscored
+from fairtrial.present import notebook_table as html
 
 SAMPLES = Path(__file__).parent / "samples.yaml"
 _MOST_PROBLEMS = 5  # of samples that are told at once
@@ -141,7 +141,7 @@ def _is_jsonl(text: str) -> bool:
 def _sample_items(text: str, name: str, *, jsonl: bool) -> Any:
     import yaml
 
-    from fairtrial.core.yaml_text import read_yaml
+    from fairtrial.text.yaml_text import read_yaml
 
     if not jsonl:
         try:

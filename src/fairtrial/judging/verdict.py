@@ -11,8 +11,8 @@ import msgspec
 
 from fairtrial.core.file import File
 from fairtrial.core.ids import canonical_json, content_hash
-from fairtrial.core.json_text import same_json
 from fairtrial.core.scorer import Scorer
+from fairtrial.text.json_text import same_json
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.places import cache_folder
+from fairtrial.core.folders import cache_folder
 from fairtrial.providers.retirement import today
 
 if TYPE_CHECKING:

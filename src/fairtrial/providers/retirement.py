@@ -12,8 +12,8 @@ from typing import Literal
 import msgspec
 
 from fairtrial.core.experiment import TargetSpec
-from fairtrial.core.text import counted
 from fairtrial.providers.sheet import Sheet, sheet_of
+from fairtrial.text.printable import counted
 
 NOTED = 90  # days before its end from which on a model is noted
 WARNED = 30  # and from which on one is warned

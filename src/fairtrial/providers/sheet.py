@@ -21,7 +21,7 @@ from typing import Any, Literal
 import msgspec
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.places import cache_folder, settings_folder
+from fairtrial.core.folders import cache_folder, settings_folder
 from fairtrial.core.settings import PriceSpec
 from fairtrial.providers.reasoning import Thinking
 
@@ -290,7 +290,7 @@ def _user_rows() -> Rows | None:
     path = user_file()
     import yaml
 
-    from fairtrial.core.yaml_text import read_yaml
+    from fairtrial.text.yaml_text import read_yaml
 
     try:
         written = read_yaml(path.read_text("utf-8")) or {}

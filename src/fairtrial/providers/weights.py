@@ -14,7 +14,7 @@ from typing import BinaryIO
 import msgspec
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.places import cache_folder
+from fairtrial.core.folders import cache_folder
 
 _BLOCK = 2**20
 

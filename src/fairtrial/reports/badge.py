@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fairtrial.analyse.leaderboard import Leaderboard
-from fairtrial.analyse.wording.numbers import plus_minus
-from fairtrial.analyse.wording.scale import Scale, interval_words, signs
-from fairtrial.charts.svg import tag, words
-from fairtrial.core.text import one_line
+from fairtrial.present.charts.svg import tag, words
+from fairtrial.present.words.numbers import plus_minus
+from fairtrial.present.words.scale import Scale, interval_words, signs
+from fairtrial.text.printable import one_line
 
 _INK, _LEAD, _GREY = "#15171b", "#0a5ca8", "#5f6570"
 _HEIGHT, _PADDING, _LETTER = 20, 7, 6.3

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairtrial.analyse.leaderboard import Contender, Leaderboard
-from fairtrial.analyse.wording.scale import Scale, interval_words, signs
-from fairtrial.charts.axis import Axis, linear_axis
-from fairtrial.charts.svg import tag, words
-from fairtrial.core.text import clipped, one_line
+from fairtrial.present.charts.axis import Axis, linear_axis
+from fairtrial.present.charts.svg import tag, words
+from fairtrial.present.words.scale import Scale, interval_words, signs
+from fairtrial.text.printable import clipped, one_line
 
 WIDTH, HEIGHT = 1200, 630
 _INK, _DIM, _LINE, _PAPER, _LEAD, _DOT = "#15171b", "#5f6570", "#e5e5e1", "#f8f8f6", "#0a5ca8", "#565d68"

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from fairtrial.analyse.gate_changes import Changes, Worse, reuse_words
 from fairtrial.analyse.gate_result import Gate, GateCheck
-from fairtrial.analyse.wording.numbers import number
-from fairtrial.core.text import clipped, counted, one_line, printable
+from fairtrial.present.words.numbers import number
+from fairtrial.text.printable import clipped, counted, one_line, printable
 
 _SIGNS = {"passed": "✅", "failed": "❌", "cannot tell": "❔"}
 _COMPARED = ("regression", "category", "guard")  # checks against the baseline

@@ -8,15 +8,15 @@ import numpy as np
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.battles import By
-from fairtrial.analyse.figures.leaders import Figure
 from fairtrial.analyse.planning import arm_variances
 from fairtrial.analyse.rank import Ranking, rank
 from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.analyse.summary import RunSummary, repeat_deviations
-from fairtrial.analyse.wording.ranks import rank_words, ranking_headline, rating_cells
-from fairtrial.charts import Box, ForestRow, Point, agreement, boxes, shares, small_forest
-from fairtrial.charts.svg import safe
 from fairtrial.core.errors import FairtrialError
+from fairtrial.present.charts import Box, ForestRow, Point, agreement, boxes, shares, small_forest
+from fairtrial.present.charts.svg import safe
+from fairtrial.present.figures.leaders import Figure
+from fairtrial.present.words.ranks import rank_words, ranking_headline, rating_cells
 from fairtrial.store import opinions, totals
 from fairtrial.store.calibrations import calibrations_of
 from fairtrial.store.rows import decode

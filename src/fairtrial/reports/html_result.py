@@ -12,8 +12,15 @@ import msgspec
 from fairtrial.analyse import Run
 from fairtrial.analyse.compare import compared
 from fairtrial.analyse.comparison import Comparisons
-from fairtrial.analyse.facts import run_facts
-from fairtrial.analyse.figures import (
+from fairtrial.analyse.kind_means import by_kind
+from fairtrial.analyse.overview import Overview, run_overview
+from fairtrial.analyse.sent import sent_text
+from fairtrial.analyse.summary import RunSummary, ranked
+from fairtrial.analyse.tool_report import has_offers, tool_report
+from fairtrial.analyse.variables import variables
+from fairtrial.core.experiment import Arm
+from fairtrial.present.facts import run_facts
+from fairtrial.present.figures import (
     Links,
     case_strips,
     cost_figures,
@@ -22,23 +29,16 @@ from fairtrial.analyse.figures import (
     pair_matrix,
     tools_section,
 )
-from fairtrial.analyse.kind_means import by_kind
-from fairtrial.analyse.lines import arm_lines, notes
-from fairtrial.analyse.overview import Overview, run_overview
-from fairtrial.analyse.sent import sent_text
-from fairtrial.analyse.summary import RunSummary, ranked
-from fairtrial.analyse.tool_report import has_offers, tool_report
-from fairtrial.analyse.variables import variables
-from fairtrial.analyse.wording.cases import case_findings
-from fairtrial.analyse.wording.comparisons import brief_lines, detail_lines, p_words, sentence
-from fairtrial.analyse.wording.comparisons import subject_line as comparison_headline
-from fairtrial.analyse.wording.kinds import NOTE, kind_tables, more_text, report_text
-from fairtrial.analyse.wording.leaderboards import decided_words, headline, headline_parts, settle_words
-from fairtrial.analyse.wording.numbers import money
-from fairtrial.analyse.wording.runs import failure_line
-from fairtrial.core.experiment import Arm
-from fairtrial.core.text import counted
+from fairtrial.present.words.arm_notes import arm_lines, notes
+from fairtrial.present.words.cases import case_findings
+from fairtrial.present.words.comparisons import brief_lines, detail_lines, p_words, sentence
+from fairtrial.present.words.comparisons import subject_line as comparison_headline
+from fairtrial.present.words.kinds import NOTE, kind_tables, more_text, report_text
+from fairtrial.present.words.leaderboards import decided_words, headline, headline_parts, settle_words
+from fairtrial.present.words.numbers import money
+from fairtrial.present.words.runs import failure_line
 from fairtrial.reports.html_figures import figures, ranking
+from fairtrial.text.printable import counted
 
 _OPEN = ("running", "interrupted")
 _MOST_FAILURES = 20

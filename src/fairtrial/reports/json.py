@@ -25,10 +25,10 @@ from fairtrial.analyse.series_summary import SeriesSummary
 from fairtrial.analyse.summary import ArmSummary, Passes, RunSummary
 from fairtrial.analyse.tools import ToolSummary
 from fairtrial.analyse.units import in_points, points
-from fairtrial.analyse.wording.asked import asked_words
 from fairtrial.core.money import Cost
 from fairtrial.judging.attacks import Resistance
 from fairtrial.judging.calibration import Calibration
+from fairtrial.present.words.asked import asked_words
 from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.stats import Aggregate
 from fairtrial.store.scorings import scorings_of

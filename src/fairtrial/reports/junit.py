@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.gate import Gate
 from fairtrial.core.experiment import show_expected
-from fairtrial.core.text import printable, without_commands
+from fairtrial.text.printable import printable, without_commands
 
 _FORBIDDEN = re.compile("[\ud800-\udfff\ufffe\uffff]")  # not allowed in XML, besides control characters
 PASS_MARK = 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fairtrial.core.text import one_line
+from fairtrial.text.printable import one_line
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#&~]|:(?=//)|(?<=www)\.)")  # the last two begin a link wherever they stand
 _MENTION = re.compile(r"@(?=\w)")

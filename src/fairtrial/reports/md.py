@@ -10,16 +10,16 @@ from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.leaderboard import Leaderboard, run_leaderboard
-from fairtrial.analyse.lines import arm_lines, notes
 from fairtrial.analyse.summary import RunSummary, ranked
 from fairtrial.analyse.tool_report import ToolReport, has_offers, tool_report
-from fairtrial.analyse.wording.comparisons import brief_lines, pair_cells, pair_columns, subject_line
-from fairtrial.analyse.wording.kinds import NOTE, kind_tables, more_text, report_text
-from fairtrial.analyse.wording.leaderboards import headline, rank_words, settle_words
-from fairtrial.analyse.wording.numbers import milliseconds, money, number
-from fairtrial.analyse.wording.runs import failure_line
-from fairtrial.analyse.wording.runs import headline as run_headline
-from fairtrial.analyse.wording.scale import interval_words, signs
+from fairtrial.present.words.arm_notes import arm_lines, notes
+from fairtrial.present.words.comparisons import brief_lines, pair_cells, pair_columns, subject_line
+from fairtrial.present.words.kinds import NOTE, kind_tables, more_text, report_text
+from fairtrial.present.words.leaderboards import headline, rank_words, settle_words
+from fairtrial.present.words.numbers import milliseconds, money, number
+from fairtrial.present.words.runs import failure_line
+from fairtrial.present.words.runs import headline as run_headline
+from fairtrial.present.words.scale import interval_words, signs
 from fairtrial.reports.markdown import plain, table
 from fairtrial.reports.tools import section as tools_section
 from fairtrial.stats import Aggregate

@@ -17,15 +17,14 @@ import msgspec
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.asked import cases_key, unfinished_notes
-from fairtrial.analyse.figures import Links, leaders
 from fairtrial.analyse.overview import Overview, table_overview
 from fairtrial.analyse.score_table import ArmScores, read_scores, sources_of
 from fairtrial.analyse.summary import ArmSummary
-from fairtrial.analyse.wording.leaderboards import headline, headline_parts, settle_words
-from fairtrial.charts import Curve, curves
-from fairtrial.charts.svg import safe
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.text import counted
+from fairtrial.present.charts import Curve, curves
+from fairtrial.present.charts.svg import safe
+from fairtrial.present.figures import Links, leaders
+from fairtrial.present.words.leaderboards import headline, headline_parts, settle_words
 from fairtrial.reports.badge import badge
 from fairtrial.reports.card import card, write_card
 from fairtrial.reports.html_answers import encoded, pieces_of
@@ -34,6 +33,7 @@ from fairtrial.reports.html_render import render
 from fairtrial.reports.html_result import Result, day, result_of
 from fairtrial.store import Store, browsing
 from fairtrial.store.browsing import RunQuery
+from fairtrial.text.printable import counted
 
 _LIST = "fairtrial-site.json"  # the files of a site, so that writing it again removes those that it no longer has
 _FINISHED = ("completed", "incomplete", "stopped")

@@ -9,7 +9,7 @@ import msgspec
 from fairtrial.analyse.offered import OfferedServer
 from fairtrial.analyse.tool_report import ArmToolReport, Confusion, Difference, Rate, ToolReport, ToolStats
 from fairtrial.analyse.units import points
-from fairtrial.analyse.wording.tools import (
+from fairtrial.present.words.tools import (
     GAIN_COLUMNS,
     TOOL_COLUMNS,
     arm_sentences,

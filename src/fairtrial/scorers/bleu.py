@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from fairtrial.core.overlap import bleu_tokens, sentence_bleu
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.text.overlap import bleu_tokens, sentence_bleu
 
 
 class Bleu(Scorer, frozen=True, kw_only=True):

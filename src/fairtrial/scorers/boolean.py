@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from fairtrial.core.folding import find_word, fold
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.text.folding import find_word, fold
 
 
 class Boolean(Scorer, frozen=True, kw_only=True):

@@ -9,12 +9,8 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from fairtrial.core.experiment import Case
-from fairtrial.core.score import Score, ScoreContext, Unscored
-from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.text import clipped
-from fairtrial.workspace.archive import ArchiveError
-from fairtrial.workspace.judging import (
+from fairtrial.agents.workspace.archive import ArchiveError
+from fairtrial.agents.workspace.judging import (
     CheckFolder,
     Judged,
     check_variables,
@@ -23,7 +19,11 @@ from fairtrial.workspace.judging import (
     judge_plainly,
     refereed,
 )
-from fairtrial.workspace.making import LiveWorkspace
+from fairtrial.agents.workspace.making import LiveWorkspace
+from fairtrial.core.experiment import Case
+from fairtrial.core.score import Score, ScoreContext, Unscored
+from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.text.printable import clipped
 
 _MAX_NOTES = 500
 _MOST_FIXED = 200  # files that a sandbox protects one by one; of more, it is seen afterwards whether they were changed

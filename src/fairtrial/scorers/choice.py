@@ -9,11 +9,11 @@ from typing import Annotated, ClassVar
 
 import msgspec
 
-from fairtrial.core.choices import find_choice, find_text, index_of, letters_for
 from fairtrial.core.experiment import Case
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.text import clipped
+from fairtrial.text.choices import find_choice, find_text, index_of, letters_for
+from fairtrial.text.printable import clipped
 
 _MAX_QUOTED = 40
 

@@ -9,10 +9,10 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from fairtrial.core.experiment import Case
-from fairtrial.core.folding import find_word, fold
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.text import clipped
+from fairtrial.text.folding import find_word, fold
+from fairtrial.text.printable import clipped
 
 Words = Annotated[list[str], msgspec.Meta(min_length=1)]
 _MAX_LENGTH = 40

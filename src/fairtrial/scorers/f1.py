@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from fairtrial.core.overlap import squad_tokens, token_f1
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.text.overlap import squad_tokens, token_f1
 
 
 class F1(Scorer, frozen=True, kw_only=True):

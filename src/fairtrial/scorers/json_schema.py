@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import msgspec
 
 from fairtrial.core.experiment import Case
-from fairtrial.core.json_text import last_json, same_json
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.trust import within
+from fairtrial.text.json_text import last_json, same_json
 
 _MAX_FINDINGS = 3
 

@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar
 
 import msgspec
 
-from fairtrial.core.folding import fold
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.text.folding import fold
 
 _MAX_WORK = 10**10  # product of the lengths: about a second during which nothing else runs
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from fairtrial.core.folding import same_text
-from fairtrial.core.json_text import last_json, same_json, unfenced
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.text.folding import same_text
+from fairtrial.text.json_text import last_json, same_json, unfenced
 
 
 class Match(Scorer, frozen=True, kw_only=True):

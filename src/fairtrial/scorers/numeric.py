@@ -10,10 +10,10 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 
 from fairtrial.core.experiment import Case
-from fairtrial.core.numbers import Number, find_numbers, read_number
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.text import clipped
+from fairtrial.text.numbers import Number, find_numbers, read_number
+from fairtrial.text.printable import clipped
 
 _MARGIN = 1e-9  # 42.42 is within 1 % of 42 despite binary rounding
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
+from fairtrial.agents.workspace.making import WorkspaceError
 from fairtrial.core.calling import call, named_arguments, unknown_parameter
-from fairtrial.core.code import find_function, load_function
 from fairtrial.core.experiment import Case
 from fairtrial.core.functions import is_given, own_name
 from fairtrial.core.registry import nearest
@@ -17,7 +17,7 @@ from fairtrial.core.results import as_score
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.time_limit import time_limit
-from fairtrial.workspace.making import WorkspaceError
+from fairtrial.core.user_functions import find_function, load_function
 
 
 class Python(Scorer, frozen=True, kw_only=True):

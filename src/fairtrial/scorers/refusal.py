@@ -6,10 +6,10 @@ import re
 from typing import ClassVar
 
 from fairtrial.core.accepted import DECLINED
-from fairtrial.core.folding import fold
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.text import clipped
+from fairtrial.text.folding import fold
+from fairtrial.text.printable import clipped
 
 _BEGINNING = 400  # characters: a refusal opens an answer; further on, "I cannot help you choose" may be advice
 _MAX_QUOTED = 60

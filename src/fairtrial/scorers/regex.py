@@ -9,9 +9,9 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from fairtrial.core.experiment import Case
-from fairtrial.core.patterns import PatternError, compile_pattern, search
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.text.patterns import PatternError, compile_pattern, search
 
 
 class Regex(Scorer, frozen=True, kw_only=True):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from fairtrial.core.overlap import rouge_l, rouge_n, terms
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.text.overlap import rouge_l, rouge_n, terms
 
 _MAX_WORK = 10**9  # product of the numbers of words
 

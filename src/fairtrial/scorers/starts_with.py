@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from fairtrial.core.experiment import Case
-from fairtrial.core.folding import bare, find_word, fold
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.text.folding import bare, find_word, fold
 
 
 class StartsWith(Scorer, frozen=True, kw_only=True):

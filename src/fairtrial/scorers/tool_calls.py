@@ -12,7 +12,7 @@ from fairtrial.core.calls import Call, contains, fits, is_named, read_calls, rea
 from fairtrial.core.experiment import Case, ExpectedCall
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.text import clipped, counted
+from fairtrial.text.printable import clipped, counted
 
 Names = Annotated[list[str], msgspec.Meta(min_length=1)]
 _MAX_SHOWN = 300

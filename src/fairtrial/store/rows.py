@@ -15,6 +15,7 @@ import msgspec
 import sqlalchemy
 from sqlalchemy import Table
 
+from fairtrial.agents.workspace.changes import with_texts
 from fairtrial.core.answer import Answer, Failure, Outcome, Turn, Usage
 from fairtrial.core.experiment import Arm, Case, Expected, ScorerSpec, ToolUse
 from fairtrial.core.file import File
@@ -25,7 +26,6 @@ from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables, display
 from fairtrial.store import schema
-from fairtrial.workspace.changes import with_texts
 
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 _MAX_MESSAGE = 500

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairtrial.agent.record import Record
+from fairtrial.agents.record import Record
 from fairtrial.core.answer import Answer, Failure, Usage
 
 _STATUS_KINDS = {401: "auth", 403: "auth", 404: "model", 429: "rate_limited"}

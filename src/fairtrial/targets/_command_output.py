@@ -10,8 +10,8 @@ import msgspec
 
 from fairtrial.core.answer import Answer, Failure
 from fairtrial.core.experiment import McpServer
-from fairtrial.core.json_path import follow, parse_path
 from fairtrial.core.reported import as_answer
+from fairtrial.text.json_path import follow, parse_path
 
 Output = Literal["text", "last_line", "json", "lines"]
 

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from fairtrial.batches.anthropic import AnthropicBatches
 from fairtrial.core.answer import REFUSED, Answer, Failure, Request
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.providers.batch import BatchApi
+from fairtrial.providers.batches.anthropic import AnthropicBatches
 from fairtrial.providers.conversation import Conversation, Result, Turn, read_call
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
 from fairtrial.providers.params import PENALTIES, Api, sheet_behind, thinking_of

@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from fairtrial.agent.kept_sessions import forget_old_sessions, keep_session, session_folder
-from fairtrial.agent.program import version_of
-from fairtrial.agent.record import Record
-from fairtrial.agent.surroundings import Env, clean_environment, given_variables, server_configs, ways_in
+from fairtrial.agents.kept_sessions import forget_old_sessions, keep_session, session_folder
+from fairtrial.agents.processes.supervised import private_temp_folder, write_wrapper
+from fairtrial.agents.program import version_of
+from fairtrial.agents.record import Record
+from fairtrial.agents.surroundings import Env, clean_environment, given_variables, server_configs, ways_in
+from fairtrial.agents.workspace.archive import unpack
+from fairtrial.agents.workspace.servers import files_of_servers
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.errors import NotInstalledError
 from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.workspace import WorkspaceSpec
 from fairtrial.targets._claude_messages import ClaudeMessages
-from fairtrial.toolbox.supervised import private_temp_folder, write_wrapper
-from fairtrial.workspace.archive import unpack
-from fairtrial.workspace.servers import files_of_servers
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from fairtrial.agent.program import AgentProgram, output_of
-from fairtrial.agent.session import Launch, Session
-from fairtrial.agent.settings import merged
+from fairtrial.agents.processes.process import Ended
+from fairtrial.agents.program import AgentProgram, output_of
+from fairtrial.agents.session import Launch, Session
+from fairtrial.agents.settings import merged
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.experiment import McpServer, TargetSpec
-from fairtrial.toolbox.process import Ended
 
 # Its built-in tools, and what turns each of them on.
 _TOOLS = {

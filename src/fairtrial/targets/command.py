@@ -14,19 +14,19 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from fairtrial.agent.notes import Notes
+from fairtrial.agents.notes import Notes
+from fairtrial.agents.processes.process import Tail, end, feed, read_bounded, run, start
+from fairtrial.agents.processes.supervised import private_temp_folder, supervised_config
+from fairtrial.agents.workspace.sandbox import basic_environment
+from fairtrial.agents.workspace.servers import files_of_servers, moved_server
 from fairtrial.core.answer import Answer, Failure, Request, SoFar
-from fairtrial.core.code import hash_files
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.templates import TemplateError, fill, names_in
 from fairtrial.core.trace import Trace, waiting_for
+from fairtrial.core.user_functions import hash_files
 from fairtrial.core.workspace import WorkspaceSpec
 from fairtrial.targets._command_output import Output, Paths, TokenPaths, read_output
-from fairtrial.toolbox.process import Tail, end, feed, read_bounded, run, start
-from fairtrial.toolbox.supervised import private_temp_folder, supervised_config
-from fairtrial.workspace.sandbox import basic_environment
-from fairtrial.workspace.servers import files_of_servers, moved_server
 
 _MAX_OUTPUT = 16 * 2**20
 _VERSION_SECONDS = 60.0

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from fairtrial.agent.program import AgentProgram
-from fairtrial.agent.session import Launch, Session
-from fairtrial.agent.settings import merged
+from fairtrial.agents.processes.process import Ended
+from fairtrial.agents.program import AgentProgram
+from fairtrial.agents.session import Launch, Session
+from fairtrial.agents.settings import merged
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.experiment import McpServer
-from fairtrial.toolbox.process import Ended
 
 _TOO_MANY_TURNS = 53  # its exit code
 _STATUS = re.compile(r'"code": ?(\d{3})\b')

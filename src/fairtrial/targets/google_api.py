@@ -10,11 +10,11 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 import msgspec
 
-from fairtrial.batches.google import GoogleBatches
 from fairtrial.core.answer import FILTERED, Answer, Failure
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.providers.batch import BatchApi
+from fairtrial.providers.batches.google import GoogleBatches
 from fairtrial.providers.conversation import Call, Conversation, Result, Turn, merge, read_call
 from fairtrial.providers.embeddings import EmbeddingCall, Vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event

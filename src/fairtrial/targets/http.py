@@ -11,13 +11,13 @@ import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Request, Usage
 from fairtrial.core.experiment import TargetSpec
-from fairtrial.core.json_path import follow, parse_path
 from fairtrial.core.target import Options, Target
 from fairtrial.core.templates import TemplateError, fill, names_in
 from fairtrial.providers.errors import error_of, failure_of, unreadable
 from fairtrial.providers.replies import UNREADABLE, tokens
 from fairtrial.providers.streams import read_body
 from fairtrial.providers.transport import as_answer, open_session
+from fairtrial.text.json_path import follow, parse_path
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from fairtrial.batches.openai import OpenaiBatches
 from fairtrial.core.answer import FILTERED, REFUSED, Answer, Failure, Request
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.providers.batch import BatchApi
+from fairtrial.providers.batches.openai import OpenaiBatches
 from fairtrial.providers.conversation import Conversation, Result, Turn, read_call
 from fairtrial.providers.embeddings import PATH as EMBEDDINGS
 from fairtrial.providers.embeddings import EmbeddingCall, openai_vector

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from fairtrial.batches.openai import OpenaiBatches
 from fairtrial.core.answer import FILTERED, REFUSED, Answer, Failure, Request
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.providers.batch import BatchApi
+from fairtrial.providers.batches.openai import OpenaiBatches
 from fairtrial.providers.conversation import BAD_TURN, Conversation, Result, Turn, merge, read_call
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
 from fairtrial.providers.params import PENALTIES, Api, sheet_behind

@@ -8,15 +8,15 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from fairtrial.agent.program import AgentOptions, AgentProgram
-from fairtrial.agent.session import Launch, Session
-from fairtrial.agent.settings import merged
+from fairtrial.agents.processes.process import Ended
+from fairtrial.agents.program import AgentOptions, AgentProgram
+from fairtrial.agents.session import Launch, Session
+from fairtrial.agents.settings import merged
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.core.providers import known_providers, provider_at
 from fairtrial.core.target import Options
 from fairtrial.providers.sheet import sheet_of
-from fairtrial.toolbox.process import Ended
 
 # The library that speaks the API of a model, by our name of the API; all are part of the program.
 _LIBRARIES = {

@@ -12,13 +12,13 @@ import msgspec
 from fairtrial.core.answer import Answer, Failure, Request, SoFar
 from fairtrial.core.calling import call, parameters_of
 from fairtrial.core.chat import Chat, Message
-from fairtrial.core.code import find_function, load_function, module_hash
 from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.functions import own_name
 from fairtrial.core.reported import as_answer, normalise_calls
 from fairtrial.core.target import Target
 from fairtrial.core.trust import may_run_code
+from fairtrial.core.user_functions import find_function, load_function, module_hash
 from fairtrial.core.workspace import WorkspaceSpec
 
 _ORDER = ("input", "system", "mcp_servers")  # what parameters of other names get, in this order

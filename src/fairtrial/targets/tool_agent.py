@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
+from fairtrial.agents.mcp.offers import offered, offers_as_tools
+from fairtrial.agents.mcp.preflight import all_tools
+from fairtrial.agents.mcp.server import ServerError, all_connected, first_reason
+from fairtrial.agents.workspace.servers import enclosed_server
 from fairtrial.core import registry
 from fairtrial.core.answer import FILTERED, Answer, Failure, Request, SoFar, Usage
 from fairtrial.core.experiment import McpServer, TargetSpec
@@ -23,10 +27,6 @@ from fairtrial.providers.errors import Filtered
 from fairtrial.providers.params import supported_params
 from fairtrial.providers.streams import read_body
 from fairtrial.providers.transport import HttpTarget
-from fairtrial.toolbox.offers import offered, offers_as_tools
-from fairtrial.toolbox.preflight import all_tools
-from fairtrial.toolbox.server import ServerError, all_connected, first_reason
-from fairtrial.workspace.servers import enclosed_server
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse

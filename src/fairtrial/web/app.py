@@ -14,13 +14,15 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fairtrial import charts
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.trust import looking_into, running_code
-from fairtrial.optim.solving import NotSolvedError
+from fairtrial.present import charts
+from fairtrial.tracks.code_arena.page import Code
+from fairtrial.tracks.optimisation.pages.solving import NoSolving, Solving, unsolved
+from fairtrial.tracks.optimisation.pages.styles import Optimisation
+from fairtrial.tracks.optimisation.solving import NotSolvedError
 from fairtrial.web.arena import Arena
 from fairtrial.web.board import Board
-from fairtrial.web.code import Code
 from fairtrial.web.compare import Compare
 from fairtrial.web.guard import BodyLimit
 from fairtrial.web.home import Home
@@ -28,13 +30,11 @@ from fairtrial.web.judges import Judges
 from fairtrial.web.labels import Labels
 from fairtrial.web.live import Live
 from fairtrial.web.new_run import NewRun
-from fairtrial.web.optimisation import Optimisation
 from fairtrial.web.plan import Plan
 from fairtrial.web.runs import Runs
 from fairtrial.web.series import Series
 from fairtrial.web.share import Share
 from fairtrial.web.site import PAGES, Site
-from fairtrial.web.solving import NoSolving, Solving, unsolved
 from fairtrial.web.suites import Suites
 from fairtrial.web.tasks import print_traceback
 from fairtrial.web.trials import Trials

@@ -11,14 +11,14 @@ from starlette.routing import Route
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.pair_board import PairBoard
-from fairtrial.analyse.wording.pair_boards import concord_share
 from fairtrial.core.ids import content_hash
+from fairtrial.present.words.pair_boards import concord_share
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.store import RunRecord
 from fairtrial.store.votes import voted_runs
+from fairtrial.tracks.code_arena.page import browser_problem, code_prompts
 from fairtrial.web.cache import LONG, PATIENCE
-from fairtrial.web.code import browser_problem, code_prompts
 from fairtrial.web.lending import lenders
 from fairtrial.web.runs import has_scorer
 from fairtrial.web.site import Site, url

@@ -12,17 +12,17 @@ from starlette.routing import Route
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.asked import cases_key
-from fairtrial.analyse.figures import Links, Measurement, history_figure, kind_figures, leaders, measured, pair_matrix
 from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.leaderboard import Leaderboard
 from fairtrial.analyse.summary import ArmSummary
-from fairtrial.analyse.wording.asked import asked_words
-from fairtrial.analyse.wording.leaderboards import decided_words, headline_parts, settle_words
 from fairtrial.core.ids import content_hash
-from fairtrial.core.text import counted
+from fairtrial.present.figures import Links, Measurement, history_figure, kind_figures, leaders, measured, pair_matrix
+from fairtrial.present.words.asked import asked_words
+from fairtrial.present.words.leaderboards import decided_words, headline_parts, settle_words
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.store import RunRecord
+from fairtrial.text.printable import counted
 from fairtrial.web import numbers
 from fairtrial.web.cache import LONG, PATIENCE
 from fairtrial.web.numbers import RunNumbers

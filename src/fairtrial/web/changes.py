@@ -10,7 +10,7 @@ import yaml
 
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.yaml_text import read_yaml
+from fairtrial.text.yaml_text import read_yaml
 
 
 def apply(editor: Editor, change: dict[str, Any]) -> None:

@@ -10,12 +10,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse.comparison import Comparison, Comparisons
-from fairtrial.analyse.figures import Links, difference_histogram, kind_differences, leaders, pair_matrix
-from fairtrial.analyse.figures.pairs import pair_differences
 from fairtrial.analyse.leaderboard import Leaderboard
 from fairtrial.analyse.score_table import SCORE, find_sources
-from fairtrial.analyse.wording.changes import change_title, comparison_headline, comparison_parts, is_turned, two_times
-from fairtrial.analyse.wording.comparisons import (
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import show_expected
+from fairtrial.core.ids import content_hash
+from fairtrial.core.place import Place
+from fairtrial.present.figures import Links, difference_histogram, kind_differences, leaders, pair_matrix
+from fairtrial.present.figures.pairs import pair_differences
+from fairtrial.present.words.changes import change_title, comparison_headline, comparison_parts, is_turned, two_times
+from fairtrial.present.words.comparisons import (
     basis_words,
     brief_lines,
     detail_lines,
@@ -23,13 +27,9 @@ from fairtrial.analyse.wording.comparisons import (
     sentence,
     subject_line,
 )
-from fairtrial.analyse.wording.leaderboards import decided_words
-from fairtrial.analyse.wording.scale import Scale, interval_words
-from fairtrial.analyse.wording.verdicts import WORDS
-from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import show_expected
-from fairtrial.core.ids import content_hash
-from fairtrial.core.place import Place
+from fairtrial.present.words.leaderboards import decided_words
+from fairtrial.present.words.scale import Scale, interval_words
+from fairtrial.present.words.verdicts import WORDS
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web.cache import patience

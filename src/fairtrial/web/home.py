@@ -13,10 +13,10 @@ from starlette.routing import Route
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.leaderboard import Leaderboard
-from fairtrial.analyse.wording.leaderboards import headline_parts
-from fairtrial.charts import ForestRow, mean_axis, mean_mark, mean_ticks, small_forest, sparkline
-from fairtrial.charts.svg import safe
 from fairtrial.core.providers import known_providers
+from fairtrial.present.charts import ForestRow, mean_axis, mean_mark, mean_ticks, small_forest, sparkline
+from fairtrial.present.charts.svg import safe
+from fairtrial.present.words.leaderboards import headline_parts
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.store import RunRecord

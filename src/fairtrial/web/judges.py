@@ -12,14 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.figures import error_history, judge_figure, small_judge_figure
 from fairtrial.analyse.judging import Judging
-from fairtrial.analyse.wording.judges import (
-    agreement_notes,
-    bias_words,
-    calibration_headline,
-    calibration_lines,
-)
 from fairtrial.config import judge_named, variables_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import ScorerSpec
@@ -27,6 +20,13 @@ from fairtrial.core.settings import JudgeSpec
 from fairtrial.core.templates import names_in
 from fairtrial.core.trust import running_code
 from fairtrial.judging.calibration import SAMPLES, Calibration, parse_samples
+from fairtrial.present.figures import error_history, judge_figure, small_judge_figure
+from fairtrial.present.words.judges import (
+    agreement_notes,
+    bias_words,
+    calibration_headline,
+    calibration_lines,
+)
 from fairtrial.store import browsing, opinions
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.calibrations import calibrations_of

@@ -11,9 +11,9 @@ from starlette.routing import Route
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.labels import ArmLabels
-from fairtrial.analyse.wording.judges import corrected_words, labels_sentence
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.place import COLUMNS, Place
+from fairtrial.present.words.judges import corrected_words, labels_sentence
 from fairtrial.stats.correction import FEWEST_LABELS
 from fairtrial.store import opinions
 from fairtrial.web import numbers

@@ -12,7 +12,7 @@ from fairtrial import pipeline
 from fairtrial.config import RunOptions, Suite
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.providers import known_providers, split_name
-from fairtrial.core.yaml_text import read_yaml
+from fairtrial.text.yaml_text import read_yaml
 from fairtrial.web import files
 from fairtrial.web.site import Site
 

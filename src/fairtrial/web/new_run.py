@@ -20,10 +20,10 @@ from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import BENCHMARK_LOCK, DEFAULT_PARAMS
 from fairtrial.core.trust import running_code
-from fairtrial.optim.solving import NotSolvedError
 from fairtrial.providers import models
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
+from fairtrial.tracks.optimisation.solving import NotSolvedError
 from fairtrial.web import files, numbers
 from fairtrial.web.entries import number, parse_number
 from fairtrial.web.runs import await_run

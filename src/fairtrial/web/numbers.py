@@ -16,7 +16,6 @@ from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.analyse.leaderboard import Leaderboard, comparison_leaderboard, table_leaderboard
-from fairtrial.analyse.optimisation import OptimisationReport, optimisation_report
 from fairtrial.analyse.overview import Overview, run_overview
 from fairtrial.analyse.pair_board import PairBoard, pair_board
 from fairtrial.analyse.planning import ArmVariance, PairPower, arm_variances, plan_power
@@ -25,13 +24,14 @@ from fairtrial.analyse.series_summary import SeriesSummary, summarise_series
 from fairtrial.analyse.spread import Spread, run_spreads
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.tool_report import ToolReport, has_offers, tool_report
-from fairtrial.analyse.wording.cases import case_findings
-from fairtrial.analyse.wording.changes import moved_words
 from fairtrial.core.errors import FairtrialError
+from fairtrial.present.words.cases import case_findings
+from fairtrial.present.words.changes import moved_words
 from fairtrial.stats import Aggregate
 from fairtrial.store import totals
 from fairtrial.store.browsing import show_counts, stored_trials
 from fairtrial.store.votes import pair_count
+from fairtrial.tracks.optimisation.analysis import OptimisationReport, optimisation_report
 
 MOST_PAIRS = 60  # that are shown in words, with other tests; the matrix has every one
 _MAX_CASES = 100  # in each direction

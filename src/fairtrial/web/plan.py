@@ -8,11 +8,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairtrial.analyse.figures import variance_figure
 from fairtrial.analyse.planning import PairPower
-from fairtrial.analyse.wording.planning import power_line, steps_line
-from fairtrial.charts import needed_chart
-from fairtrial.charts.svg import safe
+from fairtrial.present.charts import needed_chart
+from fairtrial.present.charts.svg import safe
+from fairtrial.present.figures import variance_figure
+from fairtrial.present.words.planning import power_line, steps_line
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web import numbers

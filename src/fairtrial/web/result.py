@@ -7,8 +7,11 @@ from typing import Any
 import msgspec
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.facts import run_facts
-from fairtrial.analyse.figures import (
+from fairtrial.analyse.summary import ArmSummary, RunSummary, ranked
+from fairtrial.analyse.variables import variables
+from fairtrial.core.errors import FairtrialError
+from fairtrial.present.facts import run_facts
+from fairtrial.present.figures import (
     Links,
     case_strips,
     cost_figures,
@@ -20,15 +23,12 @@ from fairtrial.analyse.figures import (
     tools_section,
     variance_figure,
 )
-from fairtrial.analyse.figures.arms import drawn_metrics
-from fairtrial.analyse.lines import arm_lines, notes
-from fairtrial.analyse.summary import ArmSummary, RunSummary, ranked
-from fairtrial.analyse.variables import variables
-from fairtrial.analyse.wording.comparisons import brief_lines, sentence
-from fairtrial.analyse.wording.leaderboards import decided_words, headline_parts, settle_words
-from fairtrial.analyse.wording.planning import VARIANCE_COLUMNS, variance_cells
-from fairtrial.analyse.wording.runs import failure_line, noise_words
-from fairtrial.core.errors import FairtrialError
+from fairtrial.present.figures.arms import drawn_metrics
+from fairtrial.present.words.arm_notes import arm_lines, notes
+from fairtrial.present.words.comparisons import brief_lines, sentence
+from fairtrial.present.words.leaderboards import decided_words, headline_parts, settle_words
+from fairtrial.present.words.planning import VARIANCE_COLUMNS, variance_cells
+from fairtrial.present.words.runs import failure_line, noise_words
 from fairtrial.web import numbers
 from fairtrial.web.cache import NumberCache
 from fairtrial.web.numbers import RunDetails, RunNumbers, RunVariance

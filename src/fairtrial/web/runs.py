@@ -10,10 +10,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.wording.asked import asked_brief
-from fairtrial.analyse.wording.leaderboards import standing_words
-from fairtrial.analyse.wording.scale import interval_words
 from fairtrial.core.errors import FairtrialError
+from fairtrial.present.words.asked import asked_brief
+from fairtrial.present.words.leaderboards import standing_words
+from fairtrial.present.words.scale import interval_words
 from fairtrial.providers.retirement import retiring
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery

@@ -19,16 +19,16 @@ from starlette.routing import Route
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.analyse.wording.numbers import PLUS_MINUS
-from fairtrial.analyse.wording.runs import reporting_line
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.text import counted
-from fairtrial.core.yaml_text import read_yaml
+from fairtrial.present.words.numbers import PLUS_MINUS
+from fairtrial.present.words.runs import reporting_line
 from fairtrial.reports.badge import badge
 from fairtrial.reports.export import export
 from fairtrial.reports.formats import FORMATS, SINGLE, Format
 from fairtrial.reports.site import write_site
 from fairtrial.store.address import default_store, dialect_of
+from fairtrial.text.printable import counted
+from fairtrial.text.yaml_text import read_yaml
 from fairtrial.web import numbers
 from fairtrial.web.cache import LONG, patience
 from fairtrial.web.result import numbers_of

@@ -18,15 +18,15 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.wording.numbers import cost_fact, deviation, milliseconds, money, number
-from fairtrial.analyse.wording.scale import signs
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.money import Cost
-from fairtrial.core.text import printable, significant
+from fairtrial.present.words.numbers import cost_fact, deviation, milliseconds, money, number
+from fairtrial.present.words.scale import signs
 from fairtrial.providers import models
 from fairtrial.store import Store
+from fairtrial.text.printable import printable, significant
 from fairtrial.web import numbers
 from fairtrial.web.cache import NumberCache
 from fairtrial.web.markdown import render_markdown

@@ -27,9 +27,9 @@ from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.experiment import Arm, Case, read_expected, show_expected
 from fairtrial.core.templates import TemplateError
-from fairtrial.optim.solving import NotSolvedError
 from fairtrial.providers import models
 from fairtrial.tables import FORMATS
+from fairtrial.tracks.optimisation.solving import NotSolvedError
 from fairtrial.web import files
 from fairtrial.web.changes import apply, as_list
 from fairtrial.web.form import form_of

@@ -17,7 +17,6 @@ from typing import Any
 
 from fairtrial import pipeline
 from fairtrial.config import Suite
-from fairtrial.config.problems import CACHE
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import new_id
 from fairtrial.core.listening import Listener
@@ -28,11 +27,12 @@ from fairtrial.core.trust import running_code
 from fairtrial.core.variables import Variables
 from fairtrial.engine.progress import Progress
 from fairtrial.engine.watching import Session, Watch
-from fairtrial.optim.catalogue import baselines
-from fairtrial.optim.certify import check_solved
-from fairtrial.optim.problem import Problem
 from fairtrial.store import Store
 from fairtrial.store.todo import Mode
+from fairtrial.tracks.optimisation.cases import CACHE
+from fairtrial.tracks.optimisation.catalogue import baselines
+from fairtrial.tracks.optimisation.certify import check_solved
+from fairtrial.tracks.optimisation.problem import Problem
 from fairtrial.workflows.calibrate import acalibrate
 from fairtrial.workflows.resume import aresume, aresume_series
 from fairtrial.workflows.series import Part, arun_series, check_series

@@ -12,13 +12,13 @@ from starlette.routing import Route
 
 from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.sent import transcript
-from fairtrial.analyse.word_diff import word_diff
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.place import Place
+from fairtrial.present.word_diff import word_diff
 from fairtrial.store.files import attachments, contents
+from fairtrial.tracks.optimisation.pages.styles import residuals
 from fairtrial.web.grid import case_query, is_position
-from fairtrial.web.optimisation import residuals
 from fairtrial.web.site import Site, url
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.looking import is_unresponsive

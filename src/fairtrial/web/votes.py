@@ -13,10 +13,10 @@ from starlette.routing import Route
 
 from fairtrial.analyse import Run
 from fairtrial.analyse.battles import By
-from fairtrial.analyse.figures import board_forest, small_board
 from fairtrial.analyse.pair_board import PairBoard, has_judge
 from fairtrial.analyse.sent import Exchange
-from fairtrial.analyse.wording.pair_boards import board_headline, board_next_step, concord_words, counted
+from fairtrial.present.figures import board_forest, small_board
+from fairtrial.present.words.pair_boards import board_headline, board_next_step, concord_words, counted
 from fairtrial.store.votes import WORTH, has_pairs, judged_votes, vote_of_id, voted_runs
 from fairtrial.web import numbers
 from fairtrial.web.cache import PATIENCE, NumberCache, patience

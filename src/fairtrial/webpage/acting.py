@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import regex
 
-from fairtrial.core.text import clipped
+from fairtrial.text.printable import clipped
 from fairtrial.webpage import pointer
 from fairtrial.webpage.checks import Check, CheckResult, Choosing, Expectation, Step
 from fairtrial.webpage.clock import FRAME_MS, Box, Clock

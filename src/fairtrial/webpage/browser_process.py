@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fairtrial.core.text import clipped
+from fairtrial.text.printable import clipped
 from fairtrial.webpage import virtual_clock
 from fairtrial.webpage.browser import ARGUMENTS, NoBrowserError, sandboxed
 from fairtrial.webpage.rendering import Limits

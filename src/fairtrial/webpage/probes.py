@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.text import clipped
+from fairtrial.text.printable import clipped
 from fairtrial.webpage.extract import Extracted
 from fairtrial.webpage.rendering import Rendering
 

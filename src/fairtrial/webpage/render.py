@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from fairtrial.webpage.browser import gives_frames, usable_browser
 from fairtrial.webpage.browser_process import BrowserProcess
 from fairtrial.webpage.checks import Check
+from fairtrial.webpage.page_limits import TOO_MUCH_MEMORY
 from fairtrial.webpage.rendering import Limits, Rendering
 from fairtrial.webpage.visit import Visit
-from fairtrial.webpage.watch import TOO_MUCH_MEMORY
 
 if TYPE_CHECKING:
     from playwright.async_api import Playwright

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairtrial.core.text import clipped
 from fairtrial.core.time_limit import time_limit
+from fairtrial.text.printable import clipped
 from fairtrial.webpage.acting import carry_out
 from fairtrial.webpage.browser_process import BrowserProcess
 from fairtrial.webpage.checks import SIZES, Check, CheckResult, Size
 from fairtrial.webpage.clock import Clock, RealClock
+from fairtrial.webpage.page_limits import CRASHED, Watch
 from fairtrial.webpage.rendering import Rendering
 from fairtrial.webpage.seal import HEADERS, sealed
 from fairtrial.webpage.virtual_clock import VirtualClock
-from fairtrial.webpage.watch import CRASHED, Watch
 from fairtrial.webpage.world import UnmeasurableError, World
 
 if TYPE_CHECKING:

@@ -28,11 +28,11 @@ from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import Source, find_sources
 from fairtrial.core.errors import FairtrialError, NoSuchRunError
 from fairtrial.core.private import write_private
+from fairtrial.forges.ci import CiJob, Said, ci_job
+from fairtrial.forges.git import NOTES, Git
 from fairtrial.store import Store
 from fairtrial.store.copying import copy_runs
 from fairtrial.store.store import RunRecord
-from fairtrial.toolbox.ci import CiJob, Said, ci_job
-from fairtrial.toolbox.git import NOTES, Git
 
 AUTO = "auto"
 KINDS = ("branch", "tag", "commit", "file", "notes")

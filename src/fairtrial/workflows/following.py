@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fairtrial.core.text import counted
 from fairtrial.engine.progress import Progress
 from fairtrial.engine.watching import Session, Watch
+from fairtrial.text.printable import counted
 
 _REFRESH = 0.3
 Part = tuple[int, int]

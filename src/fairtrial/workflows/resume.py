@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.agents.mcp.preflight import preflight, with_tools
 from fairtrial.analyse import Run
 from fairtrial.config.money import check_prices
 from fairtrial.core.accepted import case_problems
@@ -26,7 +27,6 @@ from fairtrial.store.plans import case_scorers
 from fairtrial.store.scorings import add_scoring, finish_scoring, scoring_choice, scorings_of
 from fairtrial.store.store import RunRecord
 from fairtrial.store.todo import Mode
-from fairtrial.toolbox.preflight import preflight, with_tools
 from fairtrial.workflows.stored import check_functions, check_keys, stored_job, with_embedders, with_judge
 
 _MAX_PROBLEMS = 20

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 from fairtrial.config import embedders_named, judge_named, variables_of
-from fairtrial.core.code import load_function
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.fingerprint import LENGTH, code_hash
 from fairtrial.core.functions import MARK, Functions, is_given, own_name
 from fairtrial.core.options import functions_in
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.settings import JudgeSpec, Settings, target_specs
+from fairtrial.core.user_functions import load_function
 from fairtrial.engine.job import HERE, Job, Where
 from fairtrial.store import Store
 from fairtrial.store.plans import case_scorers, case_templates

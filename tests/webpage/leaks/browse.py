@@ -27,7 +27,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from fairtrial.suites import code_arena
+from fairtrial.tracks.code_arena import prompts as code_arena
 from fairtrial.web.guard import Guard
 from fairtrial.web.preview import Previews
 from fairtrial.web.serving import HOST, bind_socket, host_names, serve_apps

@@ -1,0 +1,189 @@
+"""Whether tools and skills help, and how they were used: the section of a page or a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from fairtrial.analyse.lift import Lift
+from fairtrial.analyse.summary import RunSummary
+from fairtrial.analyse.tool_report import ArmToolReport, Difference, Gain, Rate, ToolReport, ToolStats
+from fairtrial.present.charts import ForestRow, confusion_matrix, small_forest
+from fairtrial.present.charts.marks import Tone
+from fairtrial.present.charts.svg import safe
+from fairtrial.present.figures.leaders import TONES, Figure, Links
+from fairtrial.present.words.scale import Scale, interval_words, signs
+from fairtrial.present.words.tools import arm_sentences, gain_sentence, items_words, notes_on
+
+_MOST_ARMS = 12  # with figures of their own
+_MOST_TOOLS = 20
+_MOST_METRICS = 6
+_CONFUSED = 12  # tools up to which a matrix can be read
+_TAKEN = (("cost_usd", "cost of 1,000 answers, in USD", 1000.0), ("latency_ms", "latency, in seconds", 0.001))
+
+
+class ArmTools(NamedTuple):
+    """How one arm used its tools: figures with an interval for each tool, what words can say, and mistaken tools."""
+
+    name: str
+    words: str
+    figures: list[Figure]
+    lines: list[str]
+    confusion: Markup
+
+
+class ToolsSection(NamedTuple):
+    """Whether tools help: a sentence, the gain of each server, tool and skill, and how arms used them."""
+
+    words: str
+    gains: list[Figure]
+    arms: list[ArmTools]
+    more: int  # arms that are not drawn
+    notes: list[str]
+
+
+def tools_section(summary: RunSummary, report: ToolReport | None, links: Links) -> ToolsSection | None:
+    """Return what a run with tools or skills shows about them; None for a run without."""
+    if report is None or not report.arms:
+        return None
+    arms = [arm for arm in report.arms if arm.servers or arm.skills]
+    return ToolsSection(
+        _headline(report),
+        [*_gain_figures(report, links), *_metric_figures(summary, report, links)][:_MOST_METRICS],
+        [_arm(arm) for arm in arms[:_MOST_ARMS]],
+        max(0, len(arms) - _MOST_ARMS),
+        notes_on(report),
+    )
+
+
+def _headline(report: ToolReport) -> str:
+    """Say whether they help; of several, how many."""
+    if not report.gains:
+        return "There is no condition without them to compare with."
+    if len(report.gains) == 1:
+        return gain_sentence(report.gains[0], report.metric)
+    verdicts = [gain.score.verdict for gain in report.gains]
+    words = [("better", "help"), ("worse", "hurt"), ("cannot tell", "cannot be told")]
+    counts = [f"{verdicts.count(verdict)} {said}" for verdict, said in words if verdict in verdicts]
+    return f"Of {len(verdicts)} comparisons with and without: {', '.join(counts) or 'no relevant difference'}."
+
+
+def _gain_figures(report: ToolReport, links: Links) -> list[Figure]:
+    rows = [_gain_row(gain, report.metric, links) for gain in report.gains]
+    if not rows:
+        return []
+    html = small_forest(rows, name="With it, against without", number_name="Gain", zero=0.0)
+    return [Figure((report.metric or "score").replace("_", " "), safe(html)), *_taken_figures(report, links)]
+
+
+def _taken_figures(report: ToolReport, links: Links) -> list[Figure]:
+    """Return what the same things take: money and time, where they are known for every arm."""
+    figures = []
+    for metric, name, factor in _TAKEN:
+        pairs = [(gain, one) for gain in report.gains for one in gain.taken if one.metric == metric]
+        if any(one.difference for _, one in pairs):
+            rows = [_taken_row(gain, one, factor, links) for gain, one in pairs]
+            html = small_forest(rows, name="With it, against without", number_name="More", zero=0.0)
+            figures.append(Figure(name, safe(html)))
+    return figures
+
+
+def _taken_row(gain: Gain, one: Difference, factor: float, links: Links) -> ForestRow:
+    value = factor * (one.difference or 0.0)
+    bounds = None if one.ci95 is None else (factor * one.ci95[0], factor * one.ci95[1])
+    words = "" if bounds is None else signs(f"{bounds[0]:.2f} to {bounds[1]:.2f}")
+    href, shown = links.pair(gain.arm, gain.baseline), signs(f"{value:+.2f}")
+    return ForestRow(items_words(gain.what), value, bounds, shown, words, href=href, tone=TONES[one.verdict])
+
+
+def _gain_row(gain: Gain, metric: str, links: Links) -> ForestRow:
+    scale, score = Scale(metric), gain.score
+    return ForestRow(
+        items_words(gain.what),
+        scale.factor * (score.difference or 0.0),
+        None if score.ci95 is None else (scale.factor * score.ci95[0], scale.factor * score.ci95[1]),
+        signs(scale.signed(score.difference)),
+        interval_words(score.ci95, metric) if score.ci95 else "",
+        rank=f"{gain.arm} against {gain.baseline}",
+        href=links.pair(gain.arm, gain.baseline),
+        tone=TONES[score.verdict],
+    )
+
+
+def _metric_figures(summary: RunSummary, report: ToolReport, links: Links) -> list[Figure]:
+    """Return the gains in other metrics than the primary one, for every condition."""
+    names = {arm.arm for arm in report.arms if arm.servers or arm.skills}
+    lifts = [lift for lift in summary.lifts if lift.arm in names and lift.paired.difference is not None]
+    figures = []
+    for metric in dict.fromkeys(lift.metric for lift in lifts if lift.metric != report.metric):
+        rows = [_lift_row(lift, links) for lift in lifts if lift.metric == metric][:_MOST_TOOLS]
+        html = small_forest(rows, name="Condition", number_name="Gain", zero=0.0)
+        figures.append(Figure((metric or "score").replace("_", " "), safe(html)))
+    return figures
+
+
+def _lift_row(lift: Lift, links: Links) -> ForestRow:
+    paired, scale = lift.paired, Scale(lift.metric)
+    return ForestRow(
+        lift.arm,
+        scale.factor * (paired.difference or 0.0),
+        None if paired.ci95 is None else (scale.factor * paired.ci95[0], scale.factor * paired.ci95[1]),
+        signs(scale.signed(paired.difference)),
+        interval_words(paired.ci95, lift.metric) if paired.ci95 else "",
+        rank=f"against {lift.baseline}",
+        href=links.pair(lift.arm, lift.baseline),
+        tone=_tone(lift),
+    )
+
+
+def _tone(lift: Lift) -> Tone:
+    """Return whether the interval leaves out 0, and on which side."""
+    bounds = lift.paired.ci95
+    if bounds is None or bounds[0] <= 0 <= bounds[1]:
+        return "unsure"
+    worst, best = lift.scale
+    lower_is_better = best is not None and (worst is None or best < worst)
+    return "lead" if (bounds[0] > 0) != lower_is_better else "behind"
+
+
+def _arm(arm: ArmToolReport) -> ArmTools:
+    prefix = f"{arm.servers[0].server}." if len(arm.servers) == 1 else ""  # all are of the one server
+
+    def short(name: str) -> str:
+        return name.removeprefix(prefix)
+
+    columns: list[tuple[str, Callable[[ToolStats], Rate]]] = [
+        ("Trials that called it", lambda tool: tool.use),
+        ("Calls that worked", lambda tool: tool.success),
+        ("Calls with valid arguments", lambda tool: tool.valid),
+        ("Called where cases ask for it", lambda tool: tool.chosen),
+    ]
+    figures = [figure for name, rate in columns if (figure := _rates(arm.tools, name, rate, short))]
+    confusion = arm.confusion
+    drawn = safe("")
+    if confusion is not None and 1 < len(confusion.called) <= _CONFUSED:
+        expected, called = list(map(short, confusion.expected)), list(map(short, confusion.called))
+        drawn = safe(confusion_matrix(expected, called, confusion.counts, corner="asked for ↓ called →"))
+    words = "" if arm.tokens is None else f"about {arm.tokens:,} tokens of descriptions in every prompt"
+    lines = [line for line in arm_sentences(arm) if "tokens of descriptions" not in line]
+    return ArmTools(arm.arm, words, figures, lines, drawn)
+
+
+def _rates(
+    tools: Sequence[ToolStats], name: str, rate: Callable[[ToolStats], Rate], short: Callable[[str], str]
+) -> Figure | None:
+    """Return a share with its interval for every tool that has one."""
+    rows = [_rate_row(tool, rate(tool), short) for tool in tools[:_MOST_TOOLS] if rate(tool).share is not None]
+    if not rows:
+        return None
+    return Figure(name, safe(small_forest(rows, name="Tool", number_name="%", within=(0.0, 100.0))))
+
+
+def _rate_row(tool: ToolStats, rate: Rate, short: Callable[[str], str]) -> ForestRow:
+    interval = None if rate.ci95 is None else (100 * rate.ci95[0], 100 * rate.ci95[1])
+    shown = f"{100 * (rate.share or 0.0):.0f}"
+    bounds = "" if interval is None else f"{interval[0]:.0f} to {interval[1]:.0f}"
+    label = short(tool.name) if tool.offered else f"{short(tool.name)} (not offered)"
+    return ForestRow(label, 100 * (rate.share or 0.0), interval, shown, bounds, rank=f"{rate.hits} of {rate.of}")

@@ -1,0 +1,50 @@
+"""The Code Arena prompts, as cases with checks."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fairtrial.config.document import CaseEntry, ParamsEntry, SuiteDocument, SuiteEntry
+from fairtrial.config.source import Source
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.registry import nearest
+from fairtrial.tracks.code_arena import prompts as code_arena
+
+_FOR_PROBLEMS = ("family", "n", "seed", "time_limit", "styles", "match_length", "answer", "sandbox")
+_FOR_PROGRAMS = ("seconds", "memory_mb")
+_TIMEOUT = 300.0  # seconds; a page also takes longer
+
+
+def arena_entries(entry: SuiteEntry) -> list[CaseEntry]:
+    """Return the selected prompts as case entries."""
+    cases = {case["id"]: case for case in code_arena.cases()}
+    ids = [entry.ids] if isinstance(entry.ids, str) else entry.ids
+    for name in ids:
+        if name not in cases:
+            raise FairtrialError(f"the code arena has no prompt `{name}`{nearest(name, list(cases))}")
+    levels = [entry.difficulty] if isinstance(entry.difficulty, str) else entry.difficulty
+    chosen = [cases[name] for name in ids] or [
+        case for case in cases.values() if not levels or case["difficulty"] in levels
+    ]
+    return msgspec.convert(chosen[: entry.count], list[CaseEntry])
+
+
+def with_arena_defaults(source: Source, document: SuiteDocument) -> SuiteDocument:
+    """Set what pages need, unless the suite does: a scorer that opens them, enough tokens, and enough time."""
+    assert document.suite is not None
+    written = source.value["suite"]
+    for name in (*_FOR_PROBLEMS, *_FOR_PROGRAMS):
+        if isinstance(written, dict) and name in written:
+            source.problem(
+                ("suite", name), f"`{name}` selects optimisation problems; it does not apply to the code arena"
+            )
+    params = document.params or ParamsEntry()
+    if params.max_tokens is msgspec.UNSET:
+        params = msgspec.structs.replace(params, max_tokens=code_arena.MAX_TOKENS)
+    judged = document.judge is not None or bool(document.judges)
+    return msgspec.structs.replace(
+        document,
+        params=params,
+        scorer=document.scorer if "scorer" in source.value else "code_judge" if judged else "browser",
+        timeout=document.timeout if "timeout" in source.value else _TIMEOUT,
+    )

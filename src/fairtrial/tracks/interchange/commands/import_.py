@@ -1,0 +1,202 @@
+"""`fairtrial import`: suites of other tools, and their results."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from fairtrial.cli.options import option
+from fairtrial.text.printable import counted
+
+_KINDS = {  # what is imported, if it is not a suite: modules of their own
+    "results": "Import results of other tools as runs: compare, rank, report.",
+    "traces": "Make cases of recorded calls: OpenTelemetry, Langfuse, Logfire.",
+}
+_MOST_FILES = 10  # that are listed one by one
+_TOOLS = ("k-eval", "benchmaker", "promptfoo", "harbor", "mcp-eval", "mcpchecker", "skill")
+_LABELLED = ("industryor", "mamo", "nlp4lp", "complexor", "optibench")  # benchmarks of optimisation
+_REASONS_SHOWN = 20
+
+
+class _Imports(click.Group):
+    """Every name that is none of the kinds above is a tool, whose suite is converted."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*_KINDS, *_TOOLS, *_LABELLED]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _KINDS:
+            command: click.Command = import_module(f"fairtrial.tracks.interchange.commands.import_{cmd_name}").command
+            return command
+        return _suite_command(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("What to import"):
+            tools = [(tool, f"Convert a suite of {tool}.") for tool in _TOOLS]
+            labelled = [(name, f"Convert the data of {name}, and certify its labels.") for name in _LABELLED]
+            formatter.write_dl([*_KINDS.items(), *tools, *labelled])
+
+
+@click.group(cls=_Imports, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def command() -> None:
+    """Import results of other tools or recorded calls, or convert a suite of another tool (`TOOL FILE`)."""
+
+
+def _suite_command(tool: str) -> click.Command:
+    """Return the command that converts suites of a tool, which may come from a plug-in."""
+
+    @click.command(name=tool, help=_SUITE_HELP.format(tool=tool))
+    @click.argument("file", type=click.Path(path_type=Path))
+    @option(
+        "-o", "--output", type=click.Path(path_type=Path), default=Path("suite.yaml"), show_default=True, metavar="FILE"
+    )
+    @option("--force", is_flag=True, help="Overwrite an existing file.")
+    @option(
+        "--run-code",
+        is_flag=True,
+        help="Run what the original has: programs that make tests, reference programs of benchmarks.",
+    )
+    @option(
+        "--sandbox",
+        type=click.Choice(["bubblewrap", "none"]),
+        default="bubblewrap",
+        help="Benchmarks: where their reference programs are run; with none, these have your rights.",
+    )
+    @option(
+        "--answer",
+        type=click.Choice(["value", "code"]),
+        default="value",
+        help="Benchmarks: ask for the optimal value, or for a program that finds it.",
+    )
+    def convert(file: Path, output: Path, force: bool, run_code: bool, sandbox: str, answer: str) -> int:
+        from fairtrial.core.trust import running_code
+
+        with running_code(run_code):
+            return _convert(tool, file, output, force=force, run_code=run_code, sandbox=sandbox, answer=answer)
+
+    return convert
+
+
+_SUITE_HELP = """Convert FILE, a suite of {tool}, to a fairtrial suite.
+
+Everything that has no counterpart here is listed; nothing is dropped silently. The suite is checked as `validate
+--no-keys` does; code of the original that it needs is written beside it."""
+
+
+def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool, sandbox: Any, answer: str) -> int:
+    from fairtrial.core.errors import FairtrialError
+    from fairtrial.tracks.interchange.importers import write_suite
+
+    importer = _importer(tool, output, run_code=run_code, answer=answer)
+    if output.exists() and not force:
+        raise FairtrialError(f"{output} already exists: choose another file with -o, or overwrite it with --force")
+    try:
+        imported = importer.read(file)
+    except RecursionError:
+        raise FairtrialError(f"{file} is nested too deeply") from None
+    if tool in _LABELLED or imported.references:
+        imported = _certify(imported, sandbox)
+    written = {output.parent / name: content for name, content in imported.files.items()}
+    for path, content in written.items():
+        if not force and path.exists() and path.read_bytes() != content:
+            raise FairtrialError(f"{path} already exists: write the suite elsewhere with -o, or use --force")
+    write_suite(imported, output, source=file.name, tool=tool)
+    click.echo(f"written: {output}{_size(imported)}", err=True)
+    for path in list(written)[:_MOST_FILES]:
+        click.echo(f"written: {path} (code of the original)", err=True)
+    if len(written) > _MOST_FILES:
+        click.echo(f"written: {counted(len(written) - _MOST_FILES, 'more file')} beside it", err=True)
+    _list("not converted", imported.findings)
+    _list("works differently", imported.differences)
+    return _check(output, file if file.is_dir() else file.parent)
+
+
+def _importer(tool: str, output: Path, *, run_code: bool, answer: str) -> Any:
+    """Return the importer of a tool, with the options that it has."""
+    from fairtrial.core import registry
+    from fairtrial.core.errors import FairtrialError
+
+    importer: Any = registry.load("importers", tool)()
+    if run_code and hasattr(importer, "run_code"):
+        importer.run_code = True
+    if answer == "code":
+        if not hasattr(importer, "answer"):
+            raise FairtrialError(f"--answer is for benchmarks of optimisation, which {tool} is not")
+        importer.answer = answer
+    if hasattr(importer, "output"):  # what stands beside the suite is named after it
+        importer.output = output
+    return importer
+
+
+def _certify(imported: Any, sandbox: Any) -> Any:
+    """Certify the labels of a benchmark, and say how many are right."""
+    from fairtrial.tracks.optimisation.cases import show_progress
+    from fairtrial.tracks.optimisation.labels import certify_labels
+
+    imported, labels = certify_labels(
+        imported, sandbox=sandbox, watch=lambda done, count: show_progress(done, count, "certifying labels")
+    )
+    kinds = Counter(label.kind for label in labels)
+    click.echo(
+        f"labels: {kinds['certified']} certified, {kinds['wrong']} wrong, "
+        f"{kinds['not-certified']} as published, not certified",
+        err=True,
+    )
+    reasons = Counter(label.reason for label in labels if label.kind == "not-certified")
+    shown = [f"{counted(number, 'label')}: {reason}" for reason, number in reasons.most_common(_REASONS_SHOWN)]
+    _list("not certified", shown)
+    return imported
+
+
+def _list(title: str, items: list[str]) -> None:
+    """Print one line for each item; in a terminal, wrapped to its width."""
+    for item in items:
+        text = f"  {title}: {' '.join(item.split())}"
+        if sys.stderr.isatty():
+            width = max(shutil.get_terminal_size().columns, 40)
+            text = textwrap.fill(text, width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+        click.echo(text, err=True)
+
+
+def _size(imported: Any) -> str:
+    """Return how many cases a suite brings along; nothing if they are in a file of their own."""
+    cases = imported.suite.get("cases")
+    return "" if cases is None else f" ({counted(len(cases), 'case')})"
+
+
+def _check(output: Path, original: Path) -> int:
+    """Say what is left to do before the suite can run; return 1 unless that is only to choose a model.
+
+    The suite may refer to files of the original's folder, which was named as well.
+    """
+    from fairtrial import pipeline
+    from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
+    from fairtrial.core.providers import CHOOSE_A_MODEL
+    from fairtrial.core.trust import looking_into
+
+    try:
+        with looking_into(original):
+            suite = pipeline.load(output, placeholders=True)
+    except FairtrialError as error:
+        problems = error.problems if isinstance(error, ProblemsError) else [Problem(str(error))]
+        for problem in problems:
+            click.echo(f"  to do: {_place(problem, output)}", err=True)
+        return int(any(problem.message != CHOOSE_A_MODEL for problem in problems))
+    if suite.variables.assumed:
+        click.echo(f"to run it, set {', '.join(sorted(suite.variables.assumed))}", err=True)
+    return 0
+
+
+def _place(problem: Any, output: Path) -> str:
+    """Return a problem with where it is: a line of the suite, or of another file."""
+    if problem.file == str(output) and problem.line:
+        return f"{problem.message} (line {problem.line})"
+    return str(msgspec.structs.replace(problem, key=""))

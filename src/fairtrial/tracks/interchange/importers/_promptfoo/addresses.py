@@ -1,0 +1,155 @@
+"""Providers that are addresses (HTTP, WebSockets, webhooks) as functions beside the suite."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from typing import Any
+
+from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
+from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError
+from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
+from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import to_jinja
+from fairtrial.tracks.interchange.importers._promptfoo.transforms import is_body
+
+_KEYS = {
+    "url", "method", "headers", "body", "transformResponse", "responseParser", "maxRetries", "request", "queryParams",
+    "messageTemplate", "timeoutMs", "useHttps", "transformRequest", "stateful", "streamResponse", "tls",
+    "signatureAuth", "auth", "sessionParser", "sessionSource", "validateStatus", "mode", "agentCardUrl", "polling",
+    "maxTokens", "tokenEstimation", "session",
+}  # fmt: skip
+_FUNCTION = re.compile(r"(?:async\s+)?(?:\([^()]*(?:\{[^}]*\})?[^()]*\)|\w+)\s*=>|(?:async\s+)?function\b")
+_SECURITY = {"tls": "tls", "signatureAuth": "signature", "auth": "auth"}  # how a request is made, by our name for it
+_ADVICE = "add it to the function in {}"
+
+
+class Addresses:
+    """Turns addresses into targets."""
+
+    def __init__(self, folder: Folder, notes: Notes, code: CodeFile) -> None:
+        self._folder, self._notes, self._code = folder, notes, code
+
+    def target(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
+        """Return a target for an address: a function that sends the prompt there."""
+        try:
+            return self._target(name, config)
+        except MissingFileError as error:
+            self._notes.lost(f"provider {name}", f"{error}; add the file and import again")
+            return None
+
+    def _target(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
+        url = re.sub(r"^(webhook|a2a):", "", name) if "://" in name else str(config.get("url") or "")
+        for key in sorted(set(config) - _KEYS):
+            self._notes.lost(f"config `{key}` of provider {name}", _ADVICE.format(self._code.name))
+        answer = self._answer(config.get("transformResponse") or config.get("responseParser"))
+        self._note(name, config)
+        if name.startswith("a2a:"):
+            auth = {key: self._settings(config[key]) for key in ("headers", "auth") if config.get(key)}
+            made = self._code.call("call_a2a", where="vars", url=to_jinja(url), **auth)
+        elif url.startswith("ws"):
+            made = self._code.call(
+                "call_socket", where="vars", url=to_jinja(url), message=_templates(config.get("messageTemplate")),
+                answer=answer, stream=str(config.get("streamResponse") or ""),
+            )  # fmt: skip
+        else:
+            parts = self._request(config) if config.get("request") else self._parts(name, url, config)
+            if not parts["url"]:
+                self._notes.lost(f"provider {name}", "it has no `url`; add one and import again")
+                return None
+            extra = {ours: self._settings(config[key]) for key, ours in _SECURITY.items() if config.get(key)}
+            made = self._code.call("call_address", where="vars", **_templates(parts), answer=answer, **extra)
+            url = str(parts["url"])
+        self._notes.differs(f"{name} is called by a function in {made.split(':', maxsplit=1)[0]}, without retries")
+        return {"target": f"python:{made}", "id": url if name in ("http", "https", "websocket") else name}
+
+    def _note(self, name: str, config: dict[str, Any]) -> None:
+        """Say what is different about a provider with a session, or with rules of its own for what is an error."""
+        if any(config.get(key) for key in ("sessionParser", "sessionSource", "session")):
+            self._notes.differs(f"{name}: every trial has a `sessionId` of its own, which we make up")
+        if config.get("validateStatus"):
+            self._notes.differs(f"{name}: `validateStatus`: an answer with a status of 400 or above is a failure")
+
+    def _settings(self, value: Any) -> Any:
+        """Return settings with templates as those of Jinja2, and files relative to the suite."""
+        made = _templates(value)
+        if not isinstance(made, dict):
+            return made
+        return {
+            key: self._folder.path / item
+            if key.endswith("Path") and isinstance(item, str) and "{" not in item
+            else item
+            for key, item in made.items()
+        }
+
+    def _parts(self, name: str, url: str, config: dict[str, Any]) -> dict[str, Any]:
+        body, headers = config.get("body"), dict(config.get("headers") or {})
+        if name.startswith("webhook:"):
+            body = {"prompt": "{{prompt}}", "config": config}
+        if isinstance(body, str):
+            if body.startswith(PREFIX):
+                body = self._folder.text(body)
+            with suppress(ValueError):
+                body = json.loads(body)
+        if isinstance(config.get("queryParams"), dict):
+            query = "&".join(f"{key}={value}" for key, value in config["queryParams"].items())
+            url = f"{url}{'&' if '?' in url else '?'}{query}"
+        if isinstance(config.get("transformRequest"), str):
+            body = _wrapped(config["transformRequest"], body)
+            if body is None:
+                self._notes.lost(f"`transformRequest` of provider {name}", _ADVICE.format(self._code.name))
+        if isinstance(body, dict | list) and not any(key.lower() == "content-type" for key in headers):
+            headers = {"Content-Type": "application/json", **headers}
+        method = str(config.get("method") or ("POST" if body is not None else "GET")).upper()
+        return {"url": url, "method": method, "headers": headers, "body": body}
+
+    def _request(self, config: dict[str, Any]) -> dict[str, Any]:
+        """Return the parts of a request that is written as text."""
+        text = str(config["request"])
+        if text.startswith(PREFIX):
+            text = self._folder.text(text)
+        head, _, body = text.strip().replace("\r\n", "\n").partition("\n\n")
+        first, *lines = head.split("\n")
+        method, _, rest = first.strip().partition(" ")
+        path = rest.rsplit(" HTTP/", 1)[0].strip()
+        pairs = [line.partition(":") for line in lines if ":" in line]
+        headers = {key.strip(): value.strip() for key, _, value in pairs}
+        host = headers.pop("Host", headers.pop("host", ""))
+        scheme = "http" if config.get("useHttps") is False or re.match(r"(localhost|127\.)", host) else "https"
+        drop = [key for key in headers if key.lower() == "content-length"]
+        headers = {key: value for key, value in headers.items() if key not in drop}
+        url = path if "://" in path else f"{scheme}://{host}{path}" if host else ""
+        return {"url": url, "method": method.upper(), "headers": headers, "body": body.strip() or None}
+
+    def _answer(self, given: Any) -> Any:
+        """Return where the answer stands in a reply: the body of a function, or a function of a file."""
+        text = str(given or "").strip().rstrip(";")
+        if not text:
+            return ""
+        if text.startswith(PREFIX):
+            name, _, function = text.removeprefix(PREFIX).partition(":")
+            path = self._folder.find(name)[0]
+            return (path, function or ("get_transform" if path.suffix == ".py" else ""))
+        if _FUNCTION.match(text):
+            return f"return ({text})(json, text, context);"
+        return text if is_body(text) else f"return ({text});"
+
+
+def _wrapped(template: str, body: Any) -> Any:
+    """Return a body whose prompt is put into a template first; None if that is a program."""
+    if template.startswith(PREFIX) or "=>" in template or "return" in template:
+        return None
+    if body is None:
+        with suppress(ValueError):
+            return json.loads(template)
+        return template
+    return json.loads(json.dumps(body).replace("{{prompt}}", json.dumps(template)[1:-1]))
+
+
+def _templates(value: Any) -> Any:
+    """Return a value with the templates in it as those of Jinja2."""
+    if isinstance(value, str):
+        return to_jinja(value)
+    if isinstance(value, dict):
+        return {key: _templates(item) for key, item in value.items()}
+    return [_templates(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,238 @@
+"""Providers that are agents, with their settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairtrial.tracks.interchange.importers import FileRef
+from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
+from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError, resolve
+from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
+from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import converted
+
+CLAUDE = ("anthropic:claude-agent-sdk", "anthropic:claude-code")
+CODEX = ("openai:codex-sdk", "openai:codex-app-server", "openai:codex")
+OPENCODE = ("opencode:sdk", "opencode")
+_CLAUDE_OPTIONS = {"model": "model", "max_turns": "max_turns", "max_budget_usd": "max_budget_usd", "effort": "effort",
+                   "setting_sources": "setting_sources", "env": "env"}  # fmt: skip
+_CLAUDE_SDK = {  # settings of the SDK under the same name
+    "permission_mode", "fallback_model", "disallowed_tools", "plugins", "agents", "betas", "max_thinking_tokens",
+    "output_format", "include_partial_messages", "user", "sandbox", "thinking", "enable_file_checkpointing", "skills",
+}  # fmt: skip
+_CLAUDE_ENV = {  # settings that Claude Code reads from its environment
+    "max_subagent_spawn_depth": "CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH",
+    "max_concurrent_subagents": "CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS",
+}
+_OPENCODE = ("permission", "tools", "agent", "mcp", "custom_agent", "format", "variant", "workspace")
+_CLAUDE_LIKE = {"additional_directories": "add_dirs", "extra_args": "extra_args"}
+_IGNORED = {  # how promptfoo itself starts and shows an agent
+    "apiKey", "apiKeyRequired", "skip_git_repo_check", "enable_streaming", "deep_tracing", "cache_mcp",
+    "debug", "debug_file", "allow_dangerously_skip_permissions", "allow_all_tools", "persist_session", "stderr",
+    "strict_mcp_config", "thread_pool_size",
+    "tracing", "cache", "append_system_prompt", "system_prompt", "custom_system_prompt", "custom_allowed_tools",
+    "append_allowed_tools", "working_dir", "mcp", "path_to_claude_code_executable", "env",
+    "dangerously_allow_browser", "inherit_process_env", "executable", "executable_args",
+    "turn_timeout_ms", "approvals_reviewer", "server_request_policy", "include_raw_events", "persist_threads",
+    "session", "thread_cleanup", "reuse_server", "startup_timeout_ms", "request_timeout_ms", "ephemeral",
+    "experimental_api", "experimental_raw_events", "persist_extended_history", "server_pool_size",
+    "codex_path_override",
+    "base_url", "baseUrl", "hostname", "port", "timeout", "log_level", "persist_sessions", "provider_id", "enable_mcp",
+}  # fmt: skip
+_READING = ["Read", "Grep", "Glob", "LS"]  # what promptfoo allows where there is a folder to work in
+_CODEX_FLAGS = {"model": "--model", "sandbox_mode": "--sandbox"}
+_CODEX_CONFIG = ("approval_policy", "model_reasoning_effort", "network_access_enabled", "web_search_enabled",
+                 "model_provider", "web_search_mode", "service_tier", "model_verbosity")  # fmt: skip
+
+
+class Agents:
+    """Turns agents into targets."""
+
+    def __init__(self, folder: Folder, notes: Notes, code: CodeFile) -> None:
+        self._folder, self._notes, self._code = folder, notes, code
+
+    def target(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the target of an agent; None if the name is not one that is known."""
+        base, _, model = name, "", ""
+        for known in (*CLAUDE, *CODEX, *OPENCODE):
+            if name == known or name.startswith(f"{known}:"):
+                base, model = known, name.removeprefix(known).lstrip(":")
+        if model:
+            config = {"model": model, **config}
+        if name.startswith("openai:agents:"):
+            return self._openai(name, config)
+        if base in CLAUDE:
+            return self._claude(base, config)
+        if base in OPENCODE:
+            return self._opencode(base, config)
+        return self._codex(base, config) if base in CODEX else None
+
+    def _claude(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
+        options: dict[str, Any] = {ours: config[key] for key, ours in _CLAUDE_OPTIONS.items() if config.get(key)}
+        if isinstance(config.get("working_dir"), str):
+            options["cwd"] = self._path(config["working_dir"])
+            options["tools"] = list(_READING)
+        tools = config.get("custom_allowed_tools") or config.get("append_allowed_tools")
+        if isinstance(tools, list):
+            own = [] if config.get("custom_allowed_tools") else options.get("tools", [])
+            options["tools"] = [*own, *(str(tool) for tool in tools)]
+        if config.get("allow_all_tools"):
+            options.pop("tools", None)
+        if sdk := self._claude_sdk(name, config):
+            options["sdk"] = sdk
+        if env := {ours: str(config[key]) for key, ours in _CLAUDE_ENV.items() if config.get(key) is not None}:
+            options["env"] = {**env, **(options.get("env") or {})}
+        if config.get("ask_user_question"):
+            self._notes.differs(
+                "`ask_user_question`: nobody answers an agent's questions here; write in the prompt what it may assume"
+            )
+        self._note(name, config, {*_CLAUDE_OPTIONS, *_CLAUDE_SDK, *_CLAUDE_LIKE, *_CLAUDE_ENV, "ask_user_question"})
+        return {"target": "claude-code", "options": options}
+
+    def _claude_sdk(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
+        """Return the settings that go to the SDK of Claude Code as they are."""
+        sdk: dict[str, Any] = {key: config[key] for key in sorted(_CLAUDE_SDK) if config.get(key) is not None}
+        sdk |= {ours: config[key] for key, ours in _CLAUDE_LIKE.items() if config.get(key)}
+        try:
+            sdk = resolve(sdk, self._folder)
+        except MissingFileError as error:
+            self._notes.lost(f"a file in the config of {name}", f"{error}; add it and import again")
+        for plugin in sdk.get("plugins") or []:
+            if isinstance(plugin, dict) and isinstance(plugin.get("path"), str):
+                plugin["path"] = self._path(plugin["path"])
+        if config.get("allow_all_tools"):
+            sdk["tools"] = {"type": "preset", "preset": "claude_code"}
+        if text := config.get("append_system_prompt"):
+            sdk["system_prompt"] = {"type": "preset", "preset": "claude_code", "append": text}
+        if text := config.get("custom_system_prompt") or config.get("system_prompt"):
+            sdk["system_prompt"] = text
+        if servers := mcp_servers(config):
+            sdk["mcp_servers"] = servers
+        return sdk
+
+    def _codex(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
+        others = {"output_schema", "additional_directories", "cli_config", "images", "cli_env"}
+        self._note_sessions(name, config)
+        self._note(name, config, {*_CODEX_FLAGS, *_CODEX_CONFIG, *others})
+        flags = ["--skip-git-repo-check"]
+        for key, flag in _CODEX_FLAGS.items():
+            flags += [flag, str(config[key])] if config.get(key) else []
+        if isinstance(config.get("working_dir"), str):
+            flags += ["--cd", str(config["working_dir"])]
+        for directory in config.get("additional_directories") or []:
+            flags += ["--add-dir", str(directory)]
+        cli = config.get("cli_config") if isinstance(config.get("cli_config"), dict) else {}
+        for key, value in {**{key: config.get(key) for key in _CODEX_CONFIG}, **(cli or {})}.items():
+            flags += ["--config", f"{key}={_toml(value)}"] if value is not None else []
+        for server, settings in mcp_servers(config).items():
+            for key in ("command", "args", "url"):
+                flags += ["--config", f"mcp_servers.{server}.{key}={_toml(settings[key])}"] if settings.get(key) else []
+        try:
+            schema = resolve(config.get("output_schema"), self._folder)
+        except MissingFileError as error:
+            self._notes.lost(f"`output_schema` of {name}", f"{error}; add it and import again")
+            schema = None
+        given = config.get("cli_env") if isinstance(config.get("cli_env"), dict) else {}
+        env = {str(key): converted(str(value)) for key, value in (given or {}).items()}
+        made = self._code.call("call_codex", flags, schema, list(config.get("images") or []), env)
+        self._notes.differs("Codex is started as `codex exec` in a session of its own for each trial: install its CLI")
+        return {"target": f"python:{made}", "id": name}
+
+    def _note_sessions(self, name: str, config: dict[str, Any]) -> None:
+        """Say what is different where an agent goes on with a session, or somebody answers its requests."""
+        if any(config.get(key) for key in ("persist_threads", "persist_sessions", "session", "thread_id")):
+            self._notes.differs(
+                f"{name}: each trial is a session of its own, so that none depends on another; write tests that go on "
+                "from each other as one case with `turns`"
+            )
+        if config.get("server_request_policy"):
+            self._notes.differs(f"{name}: requests for approval are declined, as nobody is there to answer them")
+
+    def _opencode(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
+        """Return OpenCode, which is started as a program."""
+        self._note(name, config, {*_OPENCODE, "model", "max_retries"})
+        self._note_sessions(name, config)
+        model = "/".join(str(config[key]) for key in ("provider_id", "model") if config.get(key))
+        settings: dict[str, Any] = {key: config[key] for key in ("permission", "tools") if config.get(key)}
+        if servers := mcp_servers(config):
+            settings["mcp"] = {
+                server: {"type": "remote", "url": given["url"]}
+                if given.get("url")
+                else {"type": "local", "command": [given.get("command", ""), *given.get("args", [])]}
+                for server, given in servers.items()
+            }
+        if isinstance(config.get("custom_agent"), dict):
+            settings["agent"] = {"custom": config["custom_agent"]}
+        agent = "custom" if config.get("custom_agent") else config.get("agent")
+        flags = ["--agent", str(agent)] if agent else []
+        form = config.get("format")
+        if isinstance(form, dict):
+            self._notes.differs(f"{name}: `format` is not enforced; the prompt and a check say what the answer must be")
+        folder = self._folder.path / str(config["working_dir"]) if config.get("working_dir") else None
+        made = self._code.call("call_opencode", model, settings, folder or "", flags)
+        self._notes.differs("OpenCode is started as `opencode run` in a session of its own for each trial: install it")
+        return {"target": f"python:{made}", "id": name}
+
+    def _path(self, name: str) -> str | FileRef:
+        """Return a folder of the original; one that the environment names stays as it is."""
+        return name if "\ue000" in name else FileRef(self._folder.path / name)
+
+    def _openai(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
+        """Return an agent of OpenAI's SDK, which is a file of JavaScript."""
+        agent = config.get("agent")
+        if not isinstance(agent, str) or not agent.startswith(PREFIX):
+            return None
+        self._note(name, config, {"agent", "maxTurns", "model", "modelSettings", "executeTools", "otlpEndpoint"})
+        self._note_sessions(name, config)
+        try:
+            file = self._folder.find(agent)[0]
+        except MissingFileError as error:
+            self._notes.lost(f"provider {name}", f"{error}; add the file and import again")
+            return None
+        settings = {key: config[key] for key in ("maxTurns", "model") if config.get(key)}
+        made = self._code.node_provider(file, "", settings, kind="agent")
+        self._notes.differs("agents of OpenAI's SDK are run with `node` (TypeScript with `npx tsx`) and @openai/agents")
+        return {"target": f"python:{made}", "id": name}
+
+    def with_tools(
+        self, name: str, target: dict[str, Any], config: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the agent that asks a model with MCP servers in a loop, and what is left to set for the model."""
+        if region := (target.get("options") or {}).get("region"):
+            self._notes.differs(f"{name} is asked in the region of the environment: set AWS_REGION={region}")
+        if config["mcp"].get("exclude_tools"):
+            advice = "list the tools that it may use under `mcp_tools` of the condition"
+            self._notes.lost(f"`exclude_tools` of `mcp` of provider {name}", advice)
+        made = {"target": f"tool-agent:{target['target']}", "id": target["target"]}
+        rounds = config.get("max_tool_calls")
+        if isinstance(rounds, int):
+            made["options"] = {"max_steps": rounds + 1}  # the model is asked once more after the last round
+        return made, {key: value for key, value in config.items() if key != "max_tool_calls"}
+
+    def _note(self, name: str, config: dict[str, Any], known: set[str]) -> None:
+        for key in sorted(set(config) - known - _IGNORED):
+            self._notes.lost(f"`{key}` of {name}", "set it in the agent's `options`, if it is there (docs/targets.md)")
+
+
+def mcp_servers(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the MCP servers of a provider, by name; none if they are switched off."""
+    given = config.get("mcp")
+    if not isinstance(given, dict) or given.get("enabled") is False:
+        return {}
+    listed = given.get("servers") or ([given["server"]] if given.get("server") else [])
+    servers: dict[str, dict[str, Any]] = {}
+    for number, server in enumerate(listed if isinstance(listed, list) else list(listed.values()), 1):
+        if not isinstance(server, dict):
+            continue
+        name = str(server.get("name") or f"server-{number}")
+        kept = {key: server[key] for key in ("command", "args", "env", "url", "headers") if server.get(key)}
+        if server.get("path"):  # a script of promptfoo's own: Python or JavaScript
+            program = "python" if str(server["path"]).endswith(".py") else "node"
+            kept = {"command": program, "args": [str(server["path"])], **kept}
+        servers[name] = kept
+    return servers
+
+
+def _toml(value: Any) -> str:
+    import json
+
+    return json.dumps(value)

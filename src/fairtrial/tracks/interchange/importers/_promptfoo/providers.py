@@ -1,0 +1,180 @@
+"""The providers of a configuration as targets, with servers of their own where fairtrial does not know one by name."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fairtrial.tracks.interchange.importers._promptfoo.addresses import Addresses
+from fairtrial.tracks.interchange.importers._promptfoo.agents import CODEX, Agents, mcp_servers
+from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
+from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError
+from fairtrial.tracks.interchange.importers._promptfoo.models import Models
+from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
+from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import converted
+from fairtrial.tracks.interchange.importers._promptfoo.own_code import OwnCode
+from fairtrial.tracks.interchange.importers._promptfoo.prompts import JAVASCRIPT
+from fairtrial.tracks.interchange.importers._promptfoo.services import Services
+from fairtrial.tracks.interchange.importers._promptfoo.settings import Settings
+
+_UNKNOWN = (
+    "no such target here; use the same model through a provider that fairtrial knows (docs/targets.md), "
+    "or call it from a `python:` target"
+)
+_AGENT = "an agent: use `claude-code`, `tool-agent` or a `command` target, with its settings in `options`"
+_PROGRAM = re.compile(r"\.(?:py|[mc]?[jt]s)(?=$|:[\w.]+$)")
+_IS_ADDRESS = re.compile(r"(?:https?|wss?|websocket)\b|webhook:|a2a:")
+_KEYS = {"id", "config", "label", "transform", "delay", "prompts", "env", "inputs"}
+
+
+class Providers:
+    """Reads providers; `servers` has those that must be described in the suite, `tools` their MCP servers."""
+
+    def __init__(self, folder: Folder, notes: Notes, environment: dict[str, Any], code: CodeFile) -> None:
+        self._folder, self._notes, self._environment = folder, notes, environment
+        self._addresses = Addresses(folder, notes, code)
+        self._agents = Agents(folder, notes, code)
+        self._settings = Settings(folder, notes)
+        self._services = Services(folder, notes, code, self._settings)
+        self._own_code = OwnCode(folder, notes, code)
+        self._models = Models(notes, environment, code, self._settings)
+        self.servers = self._models.servers
+        self.transforms: dict[str, Any] = {}  # by target
+        self.prompts: dict[str, list[str]] = {}  # by target, if it does not get all
+        self.tools: dict[str, dict[str, Any]] = {}  # MCP servers, by target
+        self.offered: list[Any] = []  # tools that models may call
+        self.only: dict[str, list[str]] = {}  # the tools of an MCP server that models may call, if not all
+        self.called: dict[str, tuple[str, ...]] = {}  # how the configuration calls them, by target
+
+    def targets(self, entries: Any) -> list[Any]:
+        """Return the targets, each with its own id."""
+        targets: list[Any] = []
+        for entry in self._entries(entries):
+            target = self.target(entry)
+            if target is None:
+                continue
+            self.add(target, entry, targets)
+        return targets
+
+    def add(self, target: Any, entry: Any, targets: list[Any]) -> Any:
+        """Add the target of a provider to others, with an id of its own, and return it."""
+        name = target_id(target)
+        if name in map(target_id, targets):
+            details = target if isinstance(target, dict) else {"target": target}
+            target = {**details, "id": f"{name}-{len(targets) + 1}"}
+        targets.append(target)
+        self._keep(target_id(target), entry, target)
+        return target
+
+    def _keep(self, name: str, entry: Any, target: Any) -> None:
+        """Keep what a provider says about more than its model."""
+        given = _details(entry)
+        self.called[name] = tuple(str(given[key]) for key in ("id", "label") if given.get(key))
+        if given.get("transform"):
+            self.transforms[name] = given["transform"]
+        if isinstance(given.get("prompts"), list):
+            self.prompts[name] = [str(prompt) for prompt in given["prompts"]]
+        config = given.get("config")
+        agent = isinstance(target, dict) and str(target["target"]).startswith("tool-agent:")
+        if isinstance(config, dict):
+            self.offered += self._settings.tools(config)
+        if isinstance(config, dict) and agent:
+            self.tools[name] = mcp_servers(config)
+            only = config["mcp"].get("tools")
+            self.only |= {server: list(map(str, only)) for server in self.tools[name]} if only else {}
+
+    def embedder(self, entry: Any) -> str | None:
+        """Return the name of a model that makes embeddings; None if it cannot be carried over, which is noted."""
+        details = _details(entry)
+        target = self.target({**details, "id": re.sub(r":embeddings?:|:feature-extraction:", ":", str(details["id"]))})
+        return None if target is None else str(target if isinstance(target, str) else target["target"])
+
+    def settings(self, config: Any) -> dict[str, Any]:
+        """Return settings that do not come with a provider as `params`."""
+        return self._settings.params("a prompt", config if isinstance(config, dict) else {})
+
+    def _entries(self, entries: Any) -> list[Any]:
+        found: list[Any] = []
+        for entry in entries if isinstance(entries, list) else [entries]:
+            if isinstance(entry, str) and entry.startswith(PREFIX) and entry.endswith((".yaml", ".yml", ".json")):
+                try:
+                    found += self._entries(self._folder.data(entry))
+                except MissingFileError as error:
+                    self._notes.lost(f"provider {entry}", f"{error}; add the file and import again")
+            elif entry:
+                found.append(entry)
+        return found
+
+    def target(self, entry: Any) -> Any:
+        """Return one target, or None if it cannot be carried over, which is noted."""
+        given = _details(entry)
+        name = converted(str(given.get("id", entry)), self._environment)
+        if name.startswith("adaline:"):
+            name = name.removeprefix("adaline:")
+            self._notes.differs("models behind Adaline's gateway are called at their own providers")
+        raw: dict[str, Any] = given["config"] if isinstance(given.get("config"), dict) else {}
+        config = {k: converted(v, self._environment) if isinstance(v, str) else v for k, v in raw.items()}
+        made = self._made(name, config, raw)
+        if made is None:
+            return None
+        self._note_keys(given, name)
+        if given.get("delay"):
+            made["concurrency"] = 1
+        label = given.get("label")
+        if label:
+            made["id"] = str(label)
+        plain = set(made) == {"target"}
+        return made["target"] if plain else {**({} if "id" in made else {"id": made["target"]}), **made}
+
+    def _note_keys(self, given: dict[str, Any], name: str) -> None:
+        if given.get("delay"):
+            self._notes.differs("a provider with `delay` has `concurrency: 1`; rate limits are kept to by themselves")
+        if isinstance(given.get("env"), dict):
+            self._notes.differs(
+                f"`env` of a provider: set {', '.join(map(str, given['env']))} in the environment or in a .env file"
+            )
+        for key in sorted(set(given) - _KEYS):
+            self._notes.lost(f"`{key}` of provider {name}", "set it by hand, if fairtrial has it")
+
+    def _made(self, name: str, config: dict[str, Any], raw: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the target of a name with its configuration."""
+        if _IS_ADDRESS.match(name):
+            return self._addresses.target(name, raw)
+        program = _PROGRAM.search(name) if not name.startswith(("openai:", "anthropic:")) else None
+        if program or name.startswith(("exec:", "package:", JAVASCRIPT)):
+            return self._own_code.target(name, config, program[0] if program else "")
+        try:
+            target = self._agents.target(name, config) or self._services.target(name, config)
+            target = target or self._models.target(name, config)
+        except MissingFileError as error:
+            self._notes.lost(f"provider {name}", f"{error}; add the file and import again")
+            return None
+        if target is None:
+            self._notes.lost(f"provider {name}", _AGENT if "sdk" in name or "agent" in name else _UNKNOWN)
+            return None
+        ours = str(target["target"]).startswith("bedrock:")
+        servers = mcp_servers(config) if ours or "options" not in target else {}
+        if str(target["target"]).startswith("python:") and servers and name not in CODEX:
+            self._notes.lost(f"`mcp` of provider {name}", "use a model that `tool-agent:PROVIDER:MODEL` can ask")
+        complete = "params" in target or ("options" in target and not ours)  # in the words of its own API
+        if complete or str(target["target"]).startswith(("mock:", "python:")):
+            return target
+        if servers:
+            target, config = self._agents.with_tools(name, target, config)
+        params = self._settings.params(name, config)
+        return {**target, **({"params": params} if params else {})}
+
+
+def _details(entry: Any) -> dict[str, Any]:
+    """Return a provider as a mapping with `id`; some are written as {openai:gpt-4o: {config: …}}."""
+    if not isinstance(entry, dict):
+        return {"id": entry}
+    if "id" in entry:
+        return entry
+    name, inner = next(iter(entry.items()), ("", {}))
+    return {"id": name, **(inner if isinstance(inner, dict) else {})}
+
+
+def target_id(target: Any) -> str:
+    """Return the name of a target in all outputs."""
+    return str(target) if isinstance(target, str) else str(target.get("id") or target["target"])

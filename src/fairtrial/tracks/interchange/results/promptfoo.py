@@ -1,0 +1,304 @@
+"""Results of promptfoo: its JSON and JSONL output, and its SQLite database."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.ids import canonical_json, content_hash
+from fairtrial.tracks.interchange.results import Columns, Contestant, Log, Question, Sample, Source, picked
+from fairtrial.tracks.interchange.results._source import MAX_DOCUMENT, decode
+from fairtrial.tracks.interchange.results._values import (
+    dict_of,
+    expected_of,
+    failure_of,
+    list_of,
+    mark_of,
+    name_of,
+    number_of,
+    params_of,
+    scrub,
+    seconds_of,
+    text_of,
+    tidy,
+    usage_of,
+)
+
+PASS, SCORE = "pass", "score"
+_ERROR = 2  # of `failureReason`
+_SQLITE = b"SQLite format 3\0"
+_REFERENCE = ("equals", "contains", "icontains", "starts-with", "similar", "contains-any", "contains-all", "factuality")
+_JSON_COLUMNS = {
+    "test_case": "testCase",
+    "prompt": "prompt",
+    "provider": "provider",
+    "response": "response",
+    "grading_result": "gradingResult",
+    "named_scores": "namedScores",
+    "metadata": "metadata",
+}
+_PLAIN_COLUMNS = {
+    "prompt_idx": "promptIdx",
+    "test_idx": "testIdx",
+    "latency_ms": "latencyMs",
+    "cost": "cost",
+    "error": "error",
+    "success": "success",
+    "score": "score",
+    "failure_reason": "failureReason",
+}
+Rows = Callable[[], Iterator[dict[str, Any]]]
+
+
+class Promptfoo:
+    """Reads results of promptfoo."""
+
+    def recognises(self, source: Source) -> bool:
+        """Its output has an evaluation's id and results; its database begins as every SQLite file."""
+        if source.head.startswith(_SQLITE):
+            return b"eval_results" in source.head or "promptfoo" in source.name
+        if source.suffix == ".jsonl":
+            return {"promptIdx", "testIdx", "testCase"} <= source.first.keys()
+        return {"results", "config"} <= source.keys and bool({"evalId", "version", "shareableUrl"} & source.keys)
+
+    def read(self, sources: Sequence[Source], columns: Columns) -> Iterator[Log]:
+        """Yield one log per evaluation; a database has many."""
+        for source in sources:
+            if source.head.startswith(_SQLITE):
+                yield from _database(source, columns)
+            elif source.suffix == ".jsonl":
+                yield _Evaluation(source, {}, source.records, columns).log()
+            else:
+                document = dict_of(source.document)
+                results = dict_of(document.get("results"))
+                yield _Evaluation(source, document, partial(_rows_of, results), columns).log()
+                source.release()
+
+
+def _rows_of(results: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the rows; old versions have a table of tests and prompts alone."""
+    if results.get("results"):
+        yield from list_of(results["results"])
+        return
+    for number, line in enumerate(list_of(dict_of(results.get("table")).get("body"))):
+        for column, output in enumerate(list_of(line.get("outputs"))):
+            named = {"testIdx": number, "promptIdx": column, "response": {"output": output.get("text")}}
+            yield {**output, **named, "success": output.get("pass"), "testCase": dict_of(line.get("test"))}
+
+
+class _Evaluation:
+    def __init__(self, source: Source, document: dict[str, Any], rows: Rows, columns: Columns, part: str = "") -> None:
+        self.source, self.document, self.rows, self.columns, self.part = source, document, rows, columns, part
+        results = dict_of(document.get("results"))
+        self.prompts = list_of(results.get("prompts")) or list_of(
+            dict_of(dict_of(results.get("table")).get("head")).get("prompts")
+        )
+        self.config = dict_of(document.get("config"))
+        self.arms: dict[int, str] = {}
+        self.ids: dict[bytes, str] = {}
+
+    def log(self) -> Log:
+        facts, results = dict_of(self.document.get("metadata")), dict_of(self.document.get("results"))
+        for number, prompt in enumerate(self.prompts):
+            self._arm(number, dict_of(prompt).get("provider"), dict_of(prompt))
+        errors = number_of(dict_of(results.get("stats")).get("errors"))
+        notes = ["`pass` is what promptfoo calls success; `score` is the weighted mean of the assertions"]
+        if errors:
+            notes.append(f"promptfoo counts {errors:g} errors as a score of 0 in its sums; here they are failures")
+        return Log(
+            tool="promptfoo",
+            version=str(facts.get("promptfooVersion") or ""),
+            name=name_of(self.config.get("description") or self.source.name.rsplit(".", 1)[0]),
+            part=self.part,
+            sources=(self.source,),
+            samples=self._samples,
+            arms={self.arms[number]: self._contestant(number) for number in range(len(self.prompts))},
+            metrics=(PASS, SCORE, *self._named()),
+            created=seconds_of(results.get("timestamp") or facts.get("evaluationCreatedAt")),
+            notes=notes,
+        )
+
+    def _named(self) -> list[str]:
+        metrics = (dict_of(dict_of(prompt).get("metrics")) for prompt in self.prompts)
+        # Those without a count are derived from the others, for the whole evaluation.
+        return list(dict.fromkeys(name_of(n) for one in metrics for n in dict_of(one.get("namedScoresCount"))))
+
+    def _arm(self, number: int, provider: Any, prompt: dict[str, Any]) -> str:
+        """Return the name of an arm, a provider with a prompt."""
+        if number not in self.arms:
+            given = dict_of(provider)
+            name = name_of((given.get("label") or given.get("id")) if given else provider or "provider")
+            if len({dict_of(one).get("label") or dict_of(one).get("raw") for one in self.prompts}) > 1:
+                label = str(prompt.get("label") or prompt.get("raw") or number)
+                name = f"{name}/{name_of(label)[:40]}"
+            taken = set(self.arms.values())
+            self.arms[number] = name if name not in taken else f"{name} ({number + 1})"
+        return self.arms[number]
+
+    def _contestant(self, number: int) -> Contestant:
+        prompt = dict_of(self.prompts[number])
+        name = prompt.get("provider")
+        providers = [one for one in list_of(self.config.get("providers")) if isinstance(one, dict)]
+        given = next((one for one in providers if name in (one.get("label"), one.get("id"))), {})
+        maker, _, model = str(given.get("id") or name or "").partition(":")
+        return Contestant(
+            name=self.arms[number],
+            model=name_of(model.rpartition(":")[2] or maker),
+            provider=name_of(maker),
+            params=params_of(dict_of(given.get("config"))) if given else None,
+        )
+
+    def _samples(self) -> Iterator[Sample]:
+        for row in self.rows():
+            yield self._sample(row)
+
+    def _sample(self, row: dict[str, Any]) -> Sample:
+        response, grading = dict_of(row.get("response")), dict_of(row.get("gradingResult"))
+        arm = self._arm(int(number_of(row.get("promptIdx")) or 0), row.get("provider"), dict_of(row.get("prompt")))
+        failed = row.get("failureReason") == _ERROR or (row.get("failureReason") is None and response.get("error"))
+        tokens = dict_of(response.get("tokenUsage") or row.get("tokenUsage"))
+        cost = number_of(row.get("cost"))
+        scores = {} if failed else self._scores(row)
+        return Sample(
+            question=self._question(row),
+            arm=arm,
+            answer=None if failed else scrub(text_of(response.get("output"))),
+            failure=failure_of(row.get("error") or response.get("error")) if failed else None,
+            scores=scores,
+            notes={PASS: scrub(text_of(grading.get("reason"))), SCORE: scrub(text_of(grading.get("reason")))},
+            details=_assertions(grading),
+            usage=_usage(tokens),
+            latency_ms=number_of(row.get("latencyMs")),
+            cost_usd=cost or None,  # 0 is what promptfoo writes if it does not know a price
+            finish_reason=response["finishReason"] if isinstance(response.get("finishReason"), str) else None,
+        )
+
+    def _scores(self, row: dict[str, Any]) -> dict[str, float]:
+        named = {
+            name_of(n): v for n, value in dict_of(row.get("namedScores")).items() if (v := mark_of(value)) is not None
+        }
+        own = {
+            PASS: None if row.get("success") is None else mark_of(bool(row["success"])),
+            SCORE: mark_of(row.get("score")),
+        }
+        return {**named, **{name: value for name, value in own.items() if value is not None}}
+
+    def _question(self, row: dict[str, Any]) -> Question:
+        """Return the test; a repeat is the same test under another number."""
+        test = dict_of(row.get("testCase"))
+        variables = dict_of(test.get("vars")) or dict_of(row.get("vars"))
+        asserts = [one for one in list_of(test.get("assert")) if isinstance(one, dict)]
+        key = canonical_json([test.get("description"), variables, asserts])
+        if key not in self.ids:
+            name = name_of(test.get("description") or content_hash(variables)[:12])
+            taken = set(self.ids.values())
+            self.ids[key] = name if name not in taken else f"{name} ({len(taken) + 1})"
+        references = [one.get("value") for one in asserts if one.get("type") in _REFERENCE]
+        metadata = tidy(dict_of(test.get("metadata")))
+        texts = {str(name): scrub(text_of(value)) for name, value in variables.items()}
+        asked = next(iter(texts.values())) if len(texts) == 1 else "\n".join(f"{n}: {t}" for n, t in texts.items())
+        return Question(
+            id=self.ids[key],
+            input=asked or scrub(text_of(dict_of(row.get("prompt")).get("raw"))),
+            expected=expected_of(references[0]) if references else None,
+            metadata=metadata,
+            **picked(metadata, self.columns),
+        )
+
+
+def _assertions(grading: dict[str, Any]) -> dict[str, Any] | None:
+    parts = [part for part in list_of(grading.get("componentResults")) if isinstance(part, dict)]
+    if not parts:
+        return None
+    passed = sum(bool(part.get("pass")) for part in parts)
+    weights = {name_of(n): number_of(w) for n, w in dict_of(grading.get("namedScoreWeights")).items()}
+    return {
+        "assertions": {"passed": passed, "failed": len(parts) - passed},
+        **({"weights": weights} if weights else {}),
+    }
+
+
+def _usage(tokens: dict[str, Any]) -> Any:
+    if not any(tokens.get(name) for name in ("prompt", "completion", "total")):
+        return None
+    more = dict_of(tokens.get("completionDetails"))
+    return usage_of(
+        tokens.get("prompt"),
+        tokens.get("completion"),
+        cache_read=more.get("cacheReadInputTokens") or 0,
+        reasoning=more.get("reasoning") or 0,
+    )
+
+
+# -- the database ---------------------------------------------------------------------------------
+
+
+def _database(source: Source, columns: Columns) -> Iterator[Log]:
+    with _opened(source) as database:
+        names = {row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if "evals" not in names:
+            raise FairtrialError(f"{source.name} is no database of promptfoo: it has no table `evals`")
+        evaluations = [dict(row) for row in database.execute("SELECT * FROM evals ORDER BY created_at")]
+    if not evaluations:
+        raise FairtrialError(f"{source.name} has no evaluations")
+    for one in evaluations:
+        results = dict_of(_json(one.get("results")))
+        document = {
+            "config": _json(one.get("config")),
+            "results": {
+                **results,
+                "prompts": _json(one.get("prompts")) or results.get("prompts"),
+                "timestamp": one.get("created_at"),
+            },
+        }
+        old = bool(results.get("results") or results.get("table"))
+        rows: Rows = partial(_rows_of, results) if old else partial(_database_rows, source, one["id"])
+        if old or next(rows(), None) is not None:
+            yield _Evaluation(source, document, rows, columns, part=str(one["id"])).log()
+
+
+def _database_rows(source: Source, evaluation: str) -> Iterator[dict[str, Any]]:
+    with _opened(source) as database:
+        query = "SELECT * FROM eval_results WHERE eval_id = ? ORDER BY test_idx, prompt_idx"
+        for row in database.execute(query, (evaluation,)):
+            found = dict(row)
+            texts = {ours: _json(found.get(theirs)) for theirs, ours in _JSON_COLUMNS.items()}
+            yield {**texts, **{ours: found.get(theirs) for theirs, ours in _PLAIN_COLUMNS.items()}}
+
+
+@contextmanager
+def _opened(source: Source) -> Iterator[sqlite3.Connection]:
+    """Open the database for reading; it may be packed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = source.path
+        if source.path.suffix == ".gz":
+            path = Path(folder) / "promptfoo.db"
+            with source.open() as packed, path.open("wb") as file:
+                written = 0
+                while part := packed.read(2**20):
+                    written += file.write(part)
+                    if written > MAX_DOCUMENT:
+                        raise FairtrialError(f"{source.name} is larger than {MAX_DOCUMENT // 2**20} MB unpacked")
+        try:
+            with closing(sqlite3.connect(f"file:{path.resolve().as_posix()}?mode=ro", uri=True)) as database:
+                database.row_factory = sqlite3.Row
+                yield database
+        except sqlite3.Error as error:
+            raise FairtrialError(f"{source.name} cannot be read: {error}") from None
+
+
+def _json(text: Any) -> Any:
+    if not isinstance(text, str | bytes):
+        return None
+    try:
+        return decode(text.encode() if isinstance(text, str) else text)
+    except (ValueError, msgspec.MsgspecError):
+        return None

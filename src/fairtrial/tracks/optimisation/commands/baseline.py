@@ -1,0 +1,171 @@
+"""`fairtrial baseline`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fairtrial.cli.options import json_option, option, print_json, print_plain_json
+from fairtrial.text.printable import significant
+
+if TYPE_CHECKING:
+    from fairtrial.tracks.optimisation.problem import Baseline, Problem
+
+_COLUMNS = ("id", "family", "n", "difficulty", "objective", "status", "gap")
+
+
+@click.command()
+@click.argument("problem", required=False)
+@click.argument("output", required=False, type=click.Path())
+@option("--list", "listed", is_flag=True, help="List every instance of the default suite.")
+@option("--verify", is_flag=True, help="Solve all instances again and compare.")
+@option("--text", is_flag=True, help="Print the problem as it is sent to models.")
+@option("--export", type=click.Path(), metavar="FILE", help="Write the problem as a problem file; - prints it.")
+@option(
+    "--time-limit",
+    type=click.FloatRange(min=1),
+    default=60.0,
+    show_default=True,
+    help="Time limit for one problem, in seconds.",
+)
+@json_option
+def command(
+    problem: str | None,
+    output: str | None,
+    listed: bool,
+    verify: bool,
+    text: bool,
+    export: str | None,
+    time_limit: float,
+    as_json: bool,
+) -> int:
+    """Solve PROBLEM and write the solution to OUTPUT, in the format of an answer.
+
+    PROBLEM is built in (box_qp-10) or a file: YAML or JSON as described in the documentation, MPS, LP, or a Pyomo model
+    (model.py:name, which is executed).
+
+    The reported gap says how closely the solution is certified. HiGHS solves linear and convex problems, SCIP all
+    others; what neither certifies in time is searched from many starting points. The time limit is for all of it, and
+    holds. Results are kept: with a longer one, the search continues from what is known.
+    """
+    if listed:
+        return _list(as_json=as_json)
+    if verify:
+        return _verify(time_limit, as_json=as_json)
+    if problem is None:
+        raise click.UsageError("missing problem; name one, or use --list or --verify")
+    from fairtrial.tracks.optimisation.cases import CACHE
+    from fairtrial.tracks.optimisation.catalogue import baselines
+    from fairtrial.tracks.optimisation.certify import check_solved
+    from fairtrial.tracks.optimisation.folders import write_answer
+    from fairtrial.tracks.optimisation.problem_files import find_problem
+    from fairtrial.tracks.optimisation.text import problem_text
+
+    chosen = find_problem(problem)
+    if text:
+        click.echo(problem_text(chosen))
+        return 0
+    if export:
+        return _export(chosen, export)
+    baseline = baselines([chosen], CACHE, time_limit=time_limit)[0]
+    check_solved(baseline)
+    answer = baseline.as_reference(chosen)
+    if output is not None:
+        write_answer(Path(output), answer)
+    if as_json:
+        print_json({**answer, "baseline": baseline})
+    else:  # in the format that models must answer in
+        print_plain_json(answer)
+        click.echo(_baseline_line(baseline), err=True)
+    return 0
+
+
+def _export(problem: Problem, file: str) -> int:
+    from fairtrial.core.errors import FairtrialError
+    from fairtrial.tracks.optimisation.export import problem_yaml
+
+    if file == "-":
+        click.echo(problem_yaml(problem), nl=False)
+        return 0
+    try:
+        Path(file).write_text(problem_yaml(problem), "utf-8")
+    except OSError as error:
+        raise FairtrialError(f"{file} cannot be written: {error.strerror or error}") from None
+    click.echo(f"{problem.id} written to {file}", err=True)
+    return 0
+
+
+def _baseline_line(baseline: Baseline) -> str:
+    if baseline.status == "infeasible":
+        solver = f"{baseline.solver} {baseline.version}"
+        return f"{baseline.problem}: infeasible, proved by {solver} in {baseline.seconds:.1f} s"
+    how = f"{baseline.solver} {baseline.version}, {baseline.seconds:.1f} s"
+    objective = "none" if baseline.objective is None else significant(baseline.objective, 12)
+    if baseline.certified:
+        return f"{baseline.problem}: objective {objective}, gap {baseline.gap:.1e}, certified ({how})"
+    bound = "no bound is known" if baseline.bound is None else f"the bound is {baseline.bound}, gap {baseline.gap:.1e}"
+    return f"{baseline.problem}: best known {objective}, not certified: {bound} ({how})"
+
+
+def _list(*, as_json: bool) -> int:
+    from fairtrial.tracks.optimisation.catalogue import Selection, baselines, select
+
+    problems = select(Selection())
+    solved = baselines(problems)
+    if as_json:
+        rows = [
+            {
+                "id": problem.id,
+                "family": problem.family,
+                "n": problem.n,
+                "difficulty": problem.difficulty,
+                "objective": baseline.objective,
+                "status": baseline.status,
+                "gap": baseline.gap,
+                "bound": baseline.bound,
+                "certified": baseline.certified,
+                "solver": baseline.solver,
+                "version": baseline.version,
+                "seconds": baseline.seconds,
+            }
+            for problem, baseline in zip(problems, solved, strict=True)
+        ]
+        print_json({"problems": rows})
+        return 0
+    from fairtrial.cli.console import Console
+    from fairtrial.cli.tables import table
+
+    cells = [
+        [
+            problem.id,
+            problem.family,
+            str(problem.n),
+            problem.difficulty,
+            "–" if baseline.objective is None else significant(baseline.objective),
+            baseline.status,
+            "–" if baseline.gap is None else f"{baseline.gap:.0e}",
+        ]
+        for problem, baseline in zip(problems, solved, strict=True)
+    ]
+    names = ("id", "family")
+    Console(highlight=False).print(table(_COLUMNS, cells, names=names, words=("difficulty", "status")))
+    return 0
+
+
+def _verify(time_limit: float, *, as_json: bool) -> int:
+    """Solve every problem again. A shipped baseline is wrong if a new bound excludes it or a better point exists."""
+    from fairtrial.tracks.optimisation.catalogue import verify_all
+
+    results = []
+    for result in verify_all(time_limit):
+        results.append(result)
+        if not as_json:
+            click.echo(f"{'ok  ' if result.right else 'WRONG'} {result.problem}: {result.message}")
+    if as_json:
+        print_json({"problems": results})
+    wrong = sum(not result.right for result in results)
+    if not as_json:
+        click.echo(f"{len(results) - wrong} of {len(results)} baselines are right")
+    return 1 if wrong else 0

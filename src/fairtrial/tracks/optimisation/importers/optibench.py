@@ -1,0 +1,30 @@
+"""Import from OptiBench (earlier `e-opt.json`): questions with results and a program in PySCIPOpt or PuLP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fairtrial.tracks.interchange.importers import Imported, Reference, expecting
+from fairtrial.tracks.optimisation.importers._labelled import Labelled, Question, labelled_suite, read_records
+
+
+class Optibench(Labelled):
+    """Imports OptiBench: `question`, `results`, `code`, `type`, `index`. Of the results, the last is the objective."""
+
+    def read(self, file: Path) -> Imported:
+        """Convert the data file into a suite."""
+        with expecting(file, "OptiBench"):
+            questions = [_question(record, number) for number, record in enumerate(read_records(file))]
+            imported = labelled_suite("OptiBench", questions, self.answer)
+        told = "only the objective counts, the last of the published results: several points may be optimal"
+        return imported._replace(differences=[*imported.differences, told])
+
+
+def _question(record: dict[str, Any], number: int) -> Question:
+    results = record["results"]
+    label = list(results.values())[-1] if isinstance(results, dict) and results else results
+    code = record.get("code")
+    reference = Reference(program=code) if isinstance(code, str) and code.strip() else None
+    name = str(record.get("index", number))
+    return Question(name, record["question"], label, kind=record.get("type"), reference=reference)

@@ -1,0 +1,102 @@
+"""Problems that must be solved before a page can go on: a page of their own shows how far that is, and can stop it.
+
+No request solves anything (`NoSolving`). One that needs a baseline which is missing starts a task that solves it, if it
+is somebody's order; who only looks at a page is asked whether to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from fairtrial.tracks.optimisation.solving import NotSolvedError, later
+from fairtrial.web.site import Site, form_view, go_to
+from fairtrial.web.tasks import Task
+
+_MOST_ORDERS = 100  # pages on which somebody may still say that problems be solved
+
+
+class NoSolving:
+    """Keeps requests from solving: whoever waits for a page does not wait for a solver."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        later.set(True)
+        await self._app(scope, receive, send)
+
+
+class Solving:
+    """Pages about problems that are being solved."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self.routes = [
+            Route("/solving/{task}", self._show),
+            Route("/solving/{order}/start", form_view(self._begin), methods=["POST"]),
+            Route("/solving/{task}/stop", form_view(self._stop), methods=["POST"]),
+        ]
+
+    def _task(self, request: Request) -> Task:
+        task = self._site.tasks.find(request.path_params["task"])
+        if task is None or task.what != "solving":
+            raise HTTPException(404)
+        return task
+
+    def _show(self, request: Request) -> Response:
+        """Show how far it is; once everything is solved, go on."""
+        task = self._task(request)
+        if task.ended.is_set() and not task.error:
+            return go_to(task.result)
+        return self._site.page(request, "solving.html.j2", task=task, seconds=time.time() - task.started_at)
+
+    def _begin(self, request: Request, _: FormData) -> Response:
+        order = self._site.solving_orders.get(request.path_params["order"])
+        if order is None:
+            raise HTTPException(404)
+        return go_to(order().address)
+
+    def _stop(self, request: Request, _: FormData) -> Response:
+        task = self._task(request)
+        task.stop()
+        return go_to(task.back)
+
+
+def unsolved(site: Site, request: Request, error: NotSolvedError) -> Response:
+    """Answer a request that needs problems solved: with the page that waits for them, and then returns."""
+    if "application/json" in request.headers.get("accept", ""):
+        return JSONResponse({"error": str(error)}, 409)
+    back = _own_referer(request)
+    wanted = _own_address(request) if request.method == "GET" else back
+
+    def order() -> Task:
+        task = site.tasks.solve(error.problems, error.time_limit, lambda: wanted, key=wanted)
+        task.back = back
+        return task
+
+    if request.method != "GET":
+        return go_to(order().address)
+    name = hashlib.sha256(wanted.encode()).hexdigest()[:16]
+    site.solving_orders.pop(name, None)
+    site.solving_orders[name] = order
+    for oldest in list(site.solving_orders)[:-_MOST_ORDERS]:
+        del site.solving_orders[oldest]
+    return site.page(request, "to_solve.html.j2", order=name, problems=error.problems, back=back)
+
+
+def _own_address(request: Request) -> str:
+    return f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
+
+
+def _own_referer(request: Request) -> str:
+    """Return the page of ours that a request came from."""
+    own, referer = f"{request.url.scheme}://{request.url.netloc}", request.headers.get("referer", "")
+    return referer.removeprefix(own) if referer.startswith(f"{own}/") else "/"

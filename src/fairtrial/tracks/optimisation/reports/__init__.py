@@ -1,0 +1,41 @@
+"""The report on prompt styles as a file, one format per module: each has `render(report)`, which returns the text."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from pathlib import Path
+
+from fairtrial.core.errors import FairtrialError
+from fairtrial.tracks.optimisation.analysis import OptimisationReport
+
+FORMATS = {".html": "html", ".md": "md", ".tex": "tex", ".csv": "csv", ".json": "json"}
+TITLES = {"html": "HTML", "md": "Markdown", "tex": "LaTeX", "csv": "CSV", "json": "JSON"}
+
+
+def check_style_outputs(paths: tuple[str, ...]) -> None:
+    """Raise an error if a file has no known extension or its folder does not exist."""
+    for path in map(Path, paths):
+        if path.suffix.lower() not in FORMATS:
+            raise FairtrialError(f"{path}: the file name must end in one of {', '.join(FORMATS)}")
+        if not path.parent.is_dir():
+            raise FairtrialError(f"{path} cannot be written: the folder {path.parent} does not exist")
+
+
+def render_styles(report: OptimisationReport, form: str) -> str:
+    """Return the report in a format: html, md, tex, csv or json."""
+    text: str = importlib.import_module(f"fairtrial.tracks.optimisation.reports.{form}").render(report)
+    return text
+
+
+def write_styles(report: OptimisationReport, path: Path) -> None:
+    """Write the report in the format of the file's extension; on failure, leave no partial file."""
+    check_style_outputs((str(path),))
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        partial.write_text(render_styles(report, FORMATS[path.suffix.lower()]), "utf-8", newline="")
+        partial.replace(path)
+    except OSError as error:
+        raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None
+    finally:
+        partial.unlink(missing_ok=True)
