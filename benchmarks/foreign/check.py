@@ -12,9 +12,9 @@ from statistics import fmean, pstdev, stdev
 from typing import Any
 
 from fairtrial.analyse import Run
+from fairtrial.foreign.source import Source, decode
 from fairtrial.store import Store
 from fairtrial.tracks.interchange.import_results import import_all
-from fairtrial.tracks.interchange.results._source import Source, decode
 from fairtrial.tracks.interchange.results._zip import Zip
 
 Pairs = Iterator[tuple[str, float, float]]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from fairtrial.tracks.interchange.results import Columns, Sample, Source, reader_of
+from fairtrial.foreign.results import Columns, Sample, Source, reader_of
 
 KEY = "not-a-key-12345678"
 EXPECTED = "42"

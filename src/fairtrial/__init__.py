@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fairtrial.analyse.pairs import PairsSummary
     from fairtrial.analyse.planning import Power, Variance
     from fairtrial.analyse.rank import Ranking
-    from fairtrial.analyse.series import RunSeries
+    from fairtrial.analyse.run_series import RunSeries
     from fairtrial.analyse.tool_report import ToolReport
     from fairtrial.api import (
         Labels,
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
         aexport,
         agate,
         aggregate,
-        aimport_results,
-        aimport_traces,
         alabel,
         amulti_run,
         aopen_run,
@@ -50,7 +48,6 @@ if TYPE_CHECKING:
         aretry,
         arun,
         ascore,
-        astyles,
         atools,
         avariance,
         calibrate,
@@ -59,8 +56,6 @@ if TYPE_CHECKING:
         compare_models,
         export,
         gate,
-        import_results,
-        import_traces,
         label,
         multi_run,
         open_run,
@@ -73,7 +68,6 @@ if TYPE_CHECKING:
         retry,
         run,
         score,
-        styles,
         tools,
         variance,
     )
@@ -85,7 +79,9 @@ if TYPE_CHECKING:
     from fairtrial.core.score import Score, Unscored
     from fairtrial.judging.calibration import Calibration
     from fairtrial.pipeline import load as load_suite
+    from fairtrial.tracks.interchange.api import aimport_results, aimport_traces, import_results, import_traces
     from fairtrial.tracks.optimisation.analysis import OptimisationReport
+    from fairtrial.tracks.optimisation.api import astyles, styles
 
 # Names are imported when they are used: `import fairtrial` costs nothing. Those that are not listed are in the API.
 _HOMES = {
@@ -105,13 +101,19 @@ _HOMES = {
     "Ranking": "fairtrial.analyse.rank",
     "Run": "fairtrial.analyse",
     "RunOptions": "fairtrial.config",
-    "RunSeries": "fairtrial.analyse.series",
+    "RunSeries": "fairtrial.analyse.run_series",
     "Score": "fairtrial.core.score",
     "Suite": "fairtrial.config",
     "ToolReport": "fairtrial.analyse.tool_report",
     "TrialRecord": "fairtrial.analyse",
     "Unscored": "fairtrial.core.score",
     "Variance": "fairtrial.analyse.planning",
+    "aimport_results": "fairtrial.tracks.interchange.api",
+    "aimport_traces": "fairtrial.tracks.interchange.api",
+    "astyles": "fairtrial.tracks.optimisation.api",
+    "import_results": "fairtrial.tracks.interchange.api",
+    "import_traces": "fairtrial.tracks.interchange.api",
+    "styles": "fairtrial.tracks.optimisation.api",
 }
 _MODULES = {"errors": "fairtrial.core.errors", "plugins": "fairtrial.plugins"}
 

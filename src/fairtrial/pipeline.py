@@ -50,6 +50,7 @@ from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.session import Engine
 from fairtrial.engine.targets import targets_of
 from fairtrial.engine.watching import Watch
+from fairtrial.foreign.suites import Imported, read_foreign, suite_text
 from fairtrial.store import Store, ledger, totals
 from fairtrial.store.files import kept_journals, kept_workspaces
 from fairtrial.store.planned import Planned, planned_cases
@@ -57,7 +58,6 @@ from fairtrial.store.plans import write_plan
 from fairtrial.store.scorings import finish_scoring
 from fairtrial.store.store import RANDOM, PlanRecord, RunRecord
 from fairtrial.store.waiting import Waiting
-from fairtrial.tracks.interchange.importers import Imported, read_foreign, suite_text
 
 _STATUS_PATIENCE = 30.0  # seconds that the status waits for a store out of reach: until then, the rows were waited for
 

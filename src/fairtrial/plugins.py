@@ -19,11 +19,11 @@ from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.target import Options, Target
 from fairtrial.core.trace import ToolCall, Trace
+from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source
+from fairtrial.foreign.suites import Imported
 from fairtrial.providers.conversation import Conversation, Turn
 from fairtrial.providers.params import Api
 from fairtrial.providers.transport import HttpTarget
-from fairtrial.tracks.interchange.importers import Imported
-from fairtrial.tracks.interchange.results import Columns, Contestant, Log, Question, Sample, Source
 
 __all__ = [
     "Answer",

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import fairtrial as ft
 from fairtrial.analyse.comparison import Comparison, Silent
 from fairtrial.analyse.leaderboard import _leaderboard, brackets, comparison_leaderboard, run_leaderboard
+from fairtrial.core.formatting import interval_words
 from fairtrial.present.words.leaderboards import (
     distance_words,
     headline,
@@ -17,7 +18,6 @@ from fairtrial.present.words.leaderboards import (
     settle_words,
     standing_words,
 )
-from fairtrial.present.words.scale import interval_words
 from fairtrial.stats import aggregate
 from tests.analyse.test_compare import arm, cases
 

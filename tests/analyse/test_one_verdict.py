@@ -19,9 +19,9 @@ from fairtrial.analyse.leaderboard import comparison_leaderboard, run_leaderboar
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.cli.main import cli
+from fairtrial.core.formatting import Scale, interval_words, signs
 from fairtrial.present.words.comparisons import pair_cells, sentence
 from fairtrial.present.words.leaderboards import distance_words, headline, rank_words, settle_words
-from fairtrial.present.words.scale import Scale, interval_words, signs
 from fairtrial.present.words.verdicts import GLYPHS
 from fairtrial.reports.export import export
 

@@ -86,7 +86,7 @@ class TestOneInterval:
         assert found.verdict == "better" and "effect" not in sentence(found)
 
     def test_nothing_is_rounded_across_what_decides(self):
-        from fairtrial.present.words.scale import Scale
+        from fairtrial.core.formatting import Scale
 
         assert Scale("").interval((0.0004, 0.3)) == "[+0.04, +30.0]"
         assert Scale("").interval((-0.2, -0.00001)) == "[-20.0, -0.001]"

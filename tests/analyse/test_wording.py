@@ -9,12 +9,12 @@ import fairtrial as ft
 from fairtrial.analyse.judging import Judging
 from fairtrial.analyse.series import MultiRun
 from fairtrial.analyse.series_summary import SERIES_COLUMNS, series_cells
+from fairtrial.core.formatting import milliseconds
 from fairtrial.core.money import Cost
 from fairtrial.present.words.cases import case_lines
 from fairtrial.present.words.comparisons import brief_lines, detail_lines, pair_columns, sentence
 from fairtrial.present.words.comparisons import subject_line as headline_of_comparisons
 from fairtrial.present.words.judges import judging_notes, label_lines, order_line
-from fairtrial.present.words.numbers import milliseconds
 from fairtrial.present.words.runs import headline, interval, lift_lines, metric_lines, run_notes, scale_words
 from tests.analyse.test_compare import arm, cases
 

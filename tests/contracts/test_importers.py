@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fairtrial.config import parse_suite
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
-from fairtrial.tracks.interchange.importers import NO_JUDGE, Imported, suite_text
+from fairtrial.foreign.suites import NO_JUDGE, Imported, suite_text
 from tests.tracks.interchange.importers.optimisation_benchmarks import write
 
 EXAMPLES = {

@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 from fairtrial.analyse import Run
 from fairtrial.analyse.compare import compared
 from fairtrial.analyse.kind_means import by_kind
-from fairtrial.analyse.series import RunSeries
+from fairtrial.analyse.run_series import RunSeries
 from fairtrial.cli.main import cli
 from fairtrial.present.words.runs import reporting_line
 from fairtrial.reports.export import export

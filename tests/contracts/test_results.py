@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
+from fairtrial.foreign.results import Columns, Log, Sample, Source, reader_of, recognise
 from fairtrial.store import Store
 from fairtrial.tracks.interchange.import_results import import_all
-from fairtrial.tracks.interchange.results import Columns, Log, Sample, Source, reader_of, recognise
 from tests.tracks.interchange.results.conftest import DATA
 
 EXAMPLES = {

@@ -13,13 +13,13 @@ from fairtrial import pipeline
 from fairtrial.config import RunOptions
 from fairtrial.core.answer import Answer, Failure, Request, Usage
 from fairtrial.core.experiment import TargetSpec
+from fairtrial.core.formatting import money
 from fairtrial.core.money import Cost, total
 from fairtrial.core.settings import PriceSpec, RetrySpec, Settings
 from fairtrial.core.target import Target
 from fairtrial.engine.budget import Budget, Need
 from fairtrial.engine.ladder import Ladder
 from fairtrial.engine.limits import Limiter
-from fairtrial.present.words.numbers import money
 from fairtrial.providers.prices import find_price
 from fairtrial.reports.json import document
 from fairtrial.store.ledger import charged, ledger_row, settle_crash, spent

@@ -10,9 +10,9 @@ import fairtrial as ft
 from fairtrial import pipeline
 from fairtrial.analyse.leaderboard import comparison_leaderboard, run_leaderboard
 from fairtrial.config import RunOptions
+from fairtrial.core.formatting import Scale, interval_words, signs
 from fairtrial.present.charts.axis import linear_axis
 from fairtrial.present.words.leaderboards import headline, rank_words
-from fairtrial.present.words.scale import Scale, interval_words, signs
 from fairtrial.present.words.verdicts import pair_sentence
 from fairtrial.web.app import make_app
 from fairtrial.web.result import numbers_of

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from fairtrial.analyse.case_table import Floats, Ints
-from fairtrial.analyse.run import Run
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.experiment import Arm
 from fairtrial.core.score import Scale
 from fairtrial.core.settings import StopSpec
@@ -24,7 +24,7 @@ class Source(NamedTuple):
     """One run, or the runs of a series as more answers to the same questions."""
 
     label: str
-    runs: tuple[Run, ...]
+    runs: tuple[StoredRun, ...]
 
 
 class Column:
@@ -163,7 +163,9 @@ class ArmScores:
         self.planned = self.ended = self.scored = 0
         self.stop: StopSpec | None = None  # set if its run was allowed to stop early
         self.whenever_stopped: dict[tuple[Any, ...], Aggregate] = {}  # computed so far: every pair asks for the same
-        self.origins: list[tuple[Run, Ints, int]] = []  # its runs, their cases' rows in the table, its position there
+        self.origins: list[
+            tuple[StoredRun, Ints, int]
+        ] = []  # its runs, their cases' rows in the table, its position there
         self.labels: dict[int, tuple[float, float]] = {}  # human label and judges' score, for labelled cases
 
     def means(self, metric: str = SCORE, *, failures: Ends | None = None) -> Floats:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairtrial.present.words.asked import asked_words
 from fairtrial.store import Store, totals
 from fairtrial.store.store import PlanRecord, RunRecord
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.run import Run
     from fairtrial.analyse.score_table import Source
+    from fairtrial.analyse.stored_run import StoredRun
 
 ENDED = ("completed", "stopped")  # statuses of runs that lack nothing
 
@@ -42,7 +41,7 @@ def asked_cases(store: Store, record: RunRecord, plan: PlanRecord) -> Asked | No
     )
 
 
-def cases_key(run: Run) -> tuple[object, ...]:
+def cases_key(run: StoredRun) -> tuple[object, ...]:
     """Return what only runs on the same cases of the same dataset have in common."""
     selected = run.record.selected or {}
     chosen = (repr(selected.get(name)) for name in ("cases", "limit", "first"))
@@ -60,3 +59,46 @@ def unfinished_notes(sources: Sequence[Source]) -> Iterator[str]:
             yield f"Run {run.id} is {run.status}: these results are not final."
         else:
             yield asked_words(asked, run.id if len(runs) > 1 else "")
+
+
+def asked_words(asked: Asked, run: str = "") -> str:
+    """Say why a run has some of its cases only, and whether they stand for the others; `run` names it among several.
+
+    `Stopped by the budget of $5: 63 of 200 cases, drawn at random, so they stand for the rest.`
+    """
+    why = _why(asked)
+    named = f"Run {run}, {why[:1].lower()}{why[1:]}" if run else why
+    return f"{named}: {asked_brief(asked)}{_worth(asked)}."
+
+
+def asked_brief(asked: Asked) -> str:
+    """Return the same in few words, for a list: `63 of 200 cases, drawn at random`."""
+    of = f"at least {asked.of:,}" if asked.more else f"{asked.of:,}"
+    return f"{asked.cases:,} of {of} cases{_how(asked)}"
+
+
+def by_budget(reason: str | None) -> bool:
+    """Return whether a run stopped because its money was spent."""
+    return (reason or "").startswith("budget of ")
+
+
+def _why(asked: Asked) -> str:
+    if asked.status == "running":
+        return "Still running"
+    if asked.status == "interrupted":
+        return "Interrupted"
+    if asked.reason and by_budget(asked.reason):
+        return f"Stopped by the {asked.reason.partition(' reached')[0]}"
+    return "Incomplete"
+
+
+def _how(asked: Asked) -> str:
+    if not asked.cases:
+        return ""
+    return {None: ", chosen by another tool", True: ", drawn at random", False: ", the first of the suite"}[asked.drawn]
+
+
+def _worth(asked: Asked) -> str:
+    if not asked.cases:
+        return ""
+    return ", so they stand for the rest" if asked.drawn else ": they may not be like the rest"

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from fairtrial.analyse.case_table import Floats, Ints
-from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import ArmScores, ScoreTable
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.place import Place, place_of
 from fairtrial.store import opinions
 from fairtrial.store.votes import votes
@@ -57,7 +57,7 @@ def from_pairs(scores: ScoreTable, arms: Sequence[ArmScores], by: By, *, styled:
     return Battles(list(one), list(other), list(worth), list(prompts), styles_of)
 
 
-def pair_rows(run: Run, by: By) -> Iterator[dict[str, Any]]:
+def pair_rows(run: StoredRun, by: By) -> Iterator[dict[str, Any]]:
     """Yield judges' verdicts, with a disagreement between the two orders as a tie, and people's votes."""
     if by in ("verdicts", "both"):
         for row in opinions.pairs(run.store, run.id):
@@ -67,7 +67,7 @@ def pair_rows(run: Run, by: By) -> Iterator[dict[str, Any]]:
         yield from votes(run.store, run.id)
 
 
-def _styles(run: Run) -> dict[Place, tuple[float, ...]]:
+def _styles(run: StoredRun) -> dict[Place, tuple[float, ...]]:
     """Return the style of every answer: its length, and the amount of markdown outside code blocks."""
     return {
         place_of(row): style_of(row["answer"])

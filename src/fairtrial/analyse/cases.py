@@ -8,7 +8,7 @@ from itertools import groupby
 
 import msgspec
 
-from fairtrial.analyse.run import Run, TrialRecord
+from fairtrial.analyse.stored_run import StoredRun, TrialRecord
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -30,7 +30,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     claims: tuple[str, ...]
 
 
-def case_results(run: Run) -> Iterator[CaseResult]:
+def case_results(run: StoredRun) -> Iterator[CaseResult]:
     """Yield every case under every arm, in the order of cases and arms."""
     for (case_id, arm), trials in groupby(run.trials(), key=lambda trial: (trial.case_id, trial.arm)):
         yield _result(case_id, arm, list(trials))

@@ -15,7 +15,6 @@ from fairtrial.analyse.evidence import Evidence
 from fairtrial.analyse.family import adjusted_p_values, interval_levels
 from fairtrial.analyse.guidance import guidance
 from fairtrial.analyse.pair_comparer import PairComparer
-from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import (
     SCORE,
     TAKEN,
@@ -28,6 +27,7 @@ from fairtrial.analyse.score_table import (
     sources_of,
 )
 from fairtrial.analyse.silence import silent_arms
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats.mean import ALPHA
 
@@ -143,7 +143,7 @@ def _is_score(arm: ArmScores, metric: str) -> bool:
     return np.array_equal(own.counts, score.counts) and np.allclose(own.sums, best * score.sums, rtol=1e-12, atol=1e-9)
 
 
-def compared(run: Run, detailed: int | None = None) -> Comparisons | None:
+def compared(run: StoredRun, detailed: int | None = None) -> Comparisons | None:
     """Compare every pair of arms of a run; None if there is one arm, or no two have a scored case in common."""
     scores = read_scores(sources_of(run))
     try:

@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from fairtrial.core.showing import Shown, sentence_of
 from fairtrial.stats import Aggregate, AnswersTest, Equivalence, Interaction, Paired, RunMeansTest
 from fairtrial.stats.units import Interval, Measured
 from fairtrial.text.printable import counted
@@ -101,7 +102,7 @@ class Differs(msgspec.Struct, frozen=True, kw_only=True):
     test: Interaction
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """Two arms on the cases that both have a score for; differences are a − b. `better` means that a is better."""
 
     a: str
@@ -146,14 +147,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     run_means: RunMeansTest | None = None
 
     def __repr__(self) -> str:
-        from fairtrial.present.words.comparisons import sentence
-
-        return f"<Comparison {sentence(self)}>"
-
-    def _repr_html_(self) -> str:
-        from fairtrial.present.notebook import comparison_html
-
-        return comparison_html(self)
+        return f"<Comparison {sentence_of(self)}>"
 
     @property
     def behind(self) -> int:
@@ -261,7 +255,7 @@ class SourceName(msgspec.Struct, frozen=True, kw_only=True):
     began: float
 
 
-class Comparisons(msgspec.Struct, frozen=True, kw_only=True):
+class Comparisons(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """All compared pairs; p-values are adjusted over `pairs`."""
 
     sources: list[str]
@@ -305,11 +299,6 @@ class Comparisons(msgspec.Struct, frozen=True, kw_only=True):
             silent=[replace(one, label=names.get(one.label, one.label)) for one in self.silent],
             uncompared=list(map(standing, self.uncompared)),
         )
-
-    def _repr_html_(self) -> str:
-        from fairtrial.present.notebook import comparisons_html
-
-        return comparisons_html(self)
 
 
 def renamed_in(text: str, names: Mapping[str, str]) -> str:

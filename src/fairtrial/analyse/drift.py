@@ -9,7 +9,7 @@ import numpy as np
 
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, read_scores
 from fairtrial.core.errors import FairtrialError
-from fairtrial.present.words.scale import Scale
+from fairtrial.core.formatting import Scale
 from fairtrial.stats.drift import RATE, RUNS, Point, control_chart
 from fairtrial.stats.units import Measured
 

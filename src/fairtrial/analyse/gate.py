@@ -19,8 +19,8 @@ from fairtrial.analyse.gate_settle import settle_words, what_settles
 from fairtrial.analyse.gate_terms import DEFAULT_MARGIN, ROUNDING, Terms, check_terms, gate_spec, terms_of
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, check_metric, pick, read_scores
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.formatting import Scale
 from fairtrial.core.gate import GateSpec
-from fairtrial.present.words.scale import Scale
 from fairtrial.stats import Aggregate
 
 __all__ = ["Gate", "GateCheck", "Result", "Terms", "Unsure", "gate", "gate_line", "gate_spec", "terms_of"]

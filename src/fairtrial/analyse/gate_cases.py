@@ -16,8 +16,8 @@ import numpy as np
 from fairtrial.analyse.arm_scores import Column
 from fairtrial.analyse.case_table import CaseRow, Ints
 from fairtrial.analyse.gate_result import Flaky, GateCheck, Result
-from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import ArmScores, ScoreTable
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.gate import GateSpec
 from fairtrial.core.registry import nearest
@@ -41,7 +41,7 @@ class Passes(NamedTuple):
         return np.flatnonzero((self.passed > 0) & (self.passed < self.answers))
 
 
-def column_of(entry: ArmScores, read: Callable[[Run], Iterable[Columns]]) -> Column:
+def column_of(entry: ArmScores, read: Callable[[StoredRun], Iterable[Columns]]) -> Column:
     """Return counts and sums of an arm over all its runs, from streams of case, arm, count and sum."""
     column = Column(len(entry.failed))
     for run, rows, position in entry.origins:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from fairtrial.analyse.run import Run, TrialRecord
 from fairtrial.analyse.score_table import SCORE, ArmScores, Source, read_scores
+from fairtrial.analyse.stored_run import StoredRun, TrialRecord
 from fairtrial.core.experiment import Arm, show_expected
 from fairtrial.stats.units import Measured
 from fairtrial.store import ledger
@@ -61,7 +61,7 @@ def changes_between(source: Source, against: Source | None, *, answers: bool = T
     )
 
 
-def _changed(after: Run, before: Run) -> Iterator[str]:
+def _changed(after: StoredRun, before: StoredRun) -> Iterator[str]:
     """Yield what differs between two runs, of everything that answers and scores depend on."""
     arms = {arm.name: arm for arm in before.plan_arms}
     for arm in after.plan_arms:

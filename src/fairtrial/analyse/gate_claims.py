@@ -20,8 +20,8 @@ from fairtrial.analyse.gate_cases import column_of
 from fairtrial.analyse.gate_result import GateCheck, Result
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, check_metric
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.formatting import Scale
 from fairtrial.core.gate import RATES, REFUSALS, GateSpec
-from fairtrial.present.words.scale import Scale
 from fairtrial.stats import CrossedMean, holm_levels
 from fairtrial.stats.mean import ALPHA, Mean
 from fairtrial.store.outcomes import guarded_sums

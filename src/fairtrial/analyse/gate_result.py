@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from fairtrial.core.showing import Shown
 from fairtrial.stats.units import Interval, Measured
 
 Result = Literal["passed", "failed", "cannot tell"]
@@ -47,7 +48,7 @@ class Settle(msgspec.Struct, frozen=True, kw_only=True):
     noise_known: bool  # whether it is known how much answers to a case vary; if not, `repeats` is what measures it
 
 
-class Gate(msgspec.Struct, frozen=True, kw_only=True):
+class Gate(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """Every check, the overall result, and notes to read before trusting it."""
 
     run_ids: list[str]
@@ -69,11 +70,6 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     def __bool__(self) -> bool:
         """Whether it passed: `assert ft.gate(run, min_score=80)`; what nobody can tell has not passed."""
         return self.result == "passed"
-
-    def _repr_html_(self) -> str:
-        from fairtrial.present.notebook import gate_html
-
-        return gate_html(self)
 
     @property
     def result(self) -> Result:

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from fairtrial.analyse.gate_result import Unsure
-from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import SCORE
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.gate import GateSpec
 from fairtrial.stats.mean import ALPHA
@@ -53,7 +53,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         return f"{100 * (1 - self.level):g} % CI"
 
 
-def terms_of(run: Run, given: Terms, *, named: frozenset[str]) -> Terms:
+def terms_of(run: StoredRun, given: Terms, *, named: frozenset[str]) -> Terms:
     """Return the terms with what the suite of a run says under `gate`; what a person `named` comes before it.
 
     Minimum and margin of the suite are about the score: they say nothing about another metric.
@@ -71,7 +71,7 @@ def terms_of(run: Run, given: Terms, *, named: frozenset[str]) -> Terms:
     return msgspec.structs.replace(given, **changes, rules=spec)
 
 
-def gate_spec(run: Run) -> GateSpec | None:
+def gate_spec(run: StoredRun) -> GateSpec | None:
     """Return what the suite of a run says under `gate`."""
     return msgspec.convert(run.settings.get("gate"), GateSpec | None)
 

@@ -14,6 +14,7 @@ from fairtrial.analyse.case_table import Ints
 from fairtrial.analyse.rank import better_than
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.showing import Shown
 from fairtrial.stats.items import Subset, closest, items, subsets
 from fairtrial.stats.units import Measured
 from fairtrial.text.folding import bare, fold
@@ -39,7 +40,7 @@ class CaseItem(msgspec.Struct, frozen=True, kw_only=True):
     scores: dict[str, Measured]
 
 
-class CaseAnalysis(msgspec.Struct, frozen=True, kw_only=True):
+class CaseAnalysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """Every case that all arms have a score for."""
 
     sources: list[str]
@@ -51,11 +52,6 @@ class CaseAnalysis(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"<CaseAnalysis of {counted(len(self.cases), 'case')}>"
-
-    def _repr_html_(self) -> str:
-        from fairtrial.present.notebook import cases_html
-
-        return cases_html(self)
 
     @property
     def dead(self) -> list[CaseItem]:

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from fairtrial.analyse.run import Run
 from fairtrial.analyse.stopping import Adjust
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.analyse.summary import adjustment
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.registry import nearest
+from fairtrial.core.showing import Shown
 from fairtrial.stats import Aggregate, aggregate
 from fairtrial.store import totals
 from fairtrial.store.case_kinds import KINDS, Members, column_names, kinds_of_plan
@@ -20,7 +21,7 @@ from fairtrial.store.totals import CaseScores
 MOST_KINDS = 30  # the largest kinds of each attribute, unless one is asked for by name
 
 
-class KindMeans(msgspec.Struct, frozen=True, kw_only=True):
+class KindMeans(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """Means as means[by][kind][arm], for every arm that has a score on a case of that kind.
 
     The intervals are those of one arm on its cases of that kind; they are not adjusted for the number of kinds.
@@ -34,13 +35,8 @@ class KindMeans(msgspec.Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         return "<KindMeans " + "; ".join(f"by {by}: {', '.join(kinds)}" for by, kinds in self.means.items()) + ">"
 
-    def _repr_html_(self) -> str:
-        from fairtrial.present.notebook import kinds_html
 
-        return kinds_html(self)
-
-
-def by_kind(run: Run, by: str | None = None) -> KindMeans:
+def by_kind(run: StoredRun, by: str | None = None) -> KindMeans:
     """Return the means of a run's arms for each kind of case.
 
     With `by` (category, difficulty, tag or a column of the dataset), for every kind of that attribute alone.
@@ -96,7 +92,7 @@ def _largest(members: Mapping[str, Members]) -> tuple[dict[str, Members], dict[s
     return shown, {by: len(kinds) - MOST_KINDS for by, kinds in members.items() if len(kinds) > MOST_KINDS}
 
 
-def _no_kinds(run: Run, by: str) -> str:
+def _no_kinds(run: StoredRun, by: str) -> str:
     """Say that no case has such an attribute, and which there are."""
     known = [*kinds_of_plan(run.store, run.plan.id, KINDS), *column_names(run.store, run.plan.id)]
     if not known:

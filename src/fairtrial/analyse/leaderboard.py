@@ -17,9 +17,9 @@ from fairtrial.analyse.arm_scores import ArmScores
 from fairtrial.analyse.compare import decided
 from fairtrial.analyse.comparison import Comparison, Comparisons, Silent, Verdict, opposite
 from fairtrial.analyse.planning import cases_to_see
-from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import ScoreTable, read_scores, sources_of
 from fairtrial.analyse.silence import silent_arms
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.analyse.summary import by_mean
 from fairtrial.stats import Aggregate
 from fairtrial.stats.planning import detectable
@@ -148,7 +148,7 @@ def brackets(labels: Sequence[str], separated: Callable[[str, str], bool]) -> li
     return [[labels[place] for place in group] for group in sorted(members) if len(group) > 1]
 
 
-def run_leaderboard(run: Run) -> Leaderboard:
+def run_leaderboard(run: StoredRun) -> Leaderboard:
     """Rank the arms of a run by its primary metric, with the margin it was allowed to stop by."""
     return table_leaderboard(read_scores(sources_of(run)))
 

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from fairtrial.analyse.compare import decided, other_metrics
 from fairtrial.analyse.comparison import Comparison
+from fairtrial.analyse.score_table import choose, read_scores, sources_of
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Arm
 from fairtrial.core.score import Scale
@@ -51,11 +54,7 @@ def lifts(store: Store, record: RunRecord, arms: Sequence[Arm], baseline: str | 
 
 def _compared(store: Store, record: RunRecord) -> list[Comparison]:
     """Compare every pair of arms by the primary metric and by every other one, in the same families as `compare`."""
-    from fairtrial.analyse.compare import decided, other_metrics
-    from fairtrial.analyse.run import Run
-    from fairtrial.analyse.score_table import choose, read_scores, sources_of
-
-    scores = read_scores(sources_of(Run(store, record)))
+    scores = read_scores(sources_of(StoredRun(store, record)))
     pairs = choose(scores)
     first = decided(scores, pairs, [scores.primary], detailed=0)
     return first + decided(scores, pairs, other_metrics(pairs, scores.primary), primary=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.analyse.run import Run
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.experiment import Arm
 from fairtrial.core.skill import Skill
 
@@ -62,7 +62,7 @@ class Offers(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def offers_of(run: Run) -> dict[str, Offers]:
+def offers_of(run: StoredRun) -> dict[str, Offers]:
     """Return what every arm was offered, by its name; arms without servers and skills have none."""
     recorded = {server["server"]: server for server in run.context.get("mcp_servers") or ()}
     return {arm.name: _offers(arm, recorded) for arm in run.plan_arms}

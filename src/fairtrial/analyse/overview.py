@@ -9,8 +9,8 @@ import numpy as np
 
 from fairtrial.analyse.case_table import Floats, Ints
 from fairtrial.analyse.leaderboard import Leaderboard, table_leaderboard
-from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import SCORE, ScoreTable, read_scores, sources_of
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.stats.units import Measured
 
 _MOST = 400  # values of a strip; with more cases, each is the mean of several
@@ -33,7 +33,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     cases: int  # that any arm has a score for
 
 
-def run_overview(run: Run) -> Overview:
+def run_overview(run: StoredRun) -> Overview:
     """Return the overview of a run."""
     return table_overview(read_scores(sources_of(run)))
 

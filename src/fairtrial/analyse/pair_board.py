@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fairtrial.analyse.battles import Battles, By, pair_rows
 from fairtrial.analyse.leaderboard import brackets
 from fairtrial.analyse.rank import Table, better_by_rating, gap_interval, open_ranks, rated
-from fairtrial.analyse.run import Run
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.stats import Ratings
 from fairtrial.stats.correction import wilson
 from fairtrial.stats.units import Interval, Measured
@@ -90,7 +90,7 @@ class PairBoard(msgspec.Struct, frozen=True, kw_only=True):
         return brackets([arm.label for arm in self.arms], lambda a, b: {a, b} in decided) if decided else []
 
 
-def pair_board(runs: Sequence[Run], by: By) -> PairBoard:
+def pair_board(runs: Sequence[StoredRun], by: By) -> PairBoard:
     """Rate the arms of runs, which are the same where their names are, by people's votes, judges' verdicts or both."""
     names = list(dict.fromkeys(arm.name for run in runs for arm in run.plan_arms))
     rows = [(run, row) for run in runs for row in pair_rows(run, by)]
@@ -216,7 +216,7 @@ def _share(log_odds: float) -> float:
     return 1 / (1 + math.exp(-max(-50.0, min(50.0, log_odds))))
 
 
-def _concord(runs: Sequence[Run], votes: Sequence[tuple[Run, dict[str, Any]]]) -> Concord | None:
+def _concord(runs: Sequence[StoredRun], votes: Sequence[tuple[StoredRun, dict[str, Any]]]) -> Concord | None:
     """Return how often judges, or scores, preferred the same answer; None if that can be said of no vote."""
     judged = {run.id: judged_votes(run.store, run.record) for run in runs} if votes else {}
     pairs = [(row["worth"], judged[run.id].get(row["id"], 0.5)) for run, row in votes]
@@ -228,6 +228,6 @@ def _concord(runs: Sequence[Run], votes: Sequence[tuple[Run, dict[str, Any]]]) -
     return Concord(agreed=agreed, decided=len(both), ci95=bounds, judge=any(has_judge(run) for run in runs))
 
 
-def has_judge(run: Run) -> bool:
+def has_judge(run: StoredRun) -> bool:
     """Return whether judges scored a run's answers or compared them."""
     return bool(judges_asked(run.store, run.id, run.record.scoring)) or has_pairs(run.store, run.id)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.money import Cost
+from fairtrial.core.showing import Shown
 from fairtrial.stats.one_arm import Aggregate
 from fairtrial.stats.pairs import Orders, both_orders
 from fairtrial.store.rows import read_cost
@@ -40,7 +41,7 @@ class JudgeOrders(msgspec.Struct, frozen=True, kw_only=True):
         return self.cost.usd
 
 
-class PairsSummary(msgspec.Struct, frozen=True, kw_only=True):
+class PairsSummary(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """All judged pairs of arms of a run."""
 
     run_id: str
@@ -52,11 +53,6 @@ class PairsSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"<Pairwise {self.run_id}: {counted(len(self.pairs), 'pair')}, {counted(len(self.judges), 'judge')}>"
-
-    def _repr_html_(self) -> str:
-        from fairtrial.present.notebook import pairs_html
-
-        return pairs_html(self)
 
 
 class _Columns:

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairtrial.analyse.case_table import Ints
-from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
+from fairtrial.analyse.stored_run import StoredRun
+from fairtrial.analyse.summary import summarise
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.showing import Shown
 from fairtrial.stats import (
     Components,
     cases_for_equivalence,
@@ -69,7 +71,7 @@ class ForMargin(msgspec.Struct, frozen=True, kw_only=True):
     chance: float | None  # that a gate passes with the current cases; None where few of them account for the spread
 
 
-class Power(msgspec.Struct, frozen=True, kw_only=True):
+class Power(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """Every pair of arms."""
 
     sources: list[str]
@@ -80,11 +82,6 @@ class Power(msgspec.Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         pairs = ", ".join(f"{pair.a} against {pair.b}" for pair in self.pairs)
         return f"<Power {1 - self.beta:g}: {pairs}>"
-
-    def _repr_html_(self) -> str:
-        from fairtrial.present.notebook import power_html
-
-        return power_html(self)
 
 
 def plan_power(
@@ -234,7 +231,7 @@ class ArmVariance(msgspec.Struct, frozen=True, kw_only=True):
     advice: str
 
 
-class Variance(msgspec.Struct, frozen=True, kw_only=True):
+class Variance(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """Where the uncertainty of every arm's mean comes from."""
 
     run_id: str
@@ -242,11 +239,6 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return "<Variance " + "; ".join(f"{arm.label}: {arm.advice}" for arm in self.arms) + ">"
-
-    def _repr_html_(self) -> str:
-        from fairtrial.present.notebook import variance_html
-
-        return variance_html(self)
 
 
 class Prices(NamedTuple):
@@ -258,11 +250,11 @@ class Prices(NamedTuple):
     judged: bool
 
 
-def arm_variances(run: Run, *, case_cost: float = 1.0) -> list[ArmVariance]:
+def arm_variances(run: StoredRun, *, case_cost: float = 1.0) -> list[ArmVariance]:
     """Return the variance of every arm of a run; `case_cost` is the cost of creating a case, in answers."""
     spent = totals.arm_totals(run.store, run.id, run.record.scoring)
     judged = totals.judge_totals(run.store, run.id, run.record.scoring)
-    errors = {arm.arm: arm.aggregate.std_err for arm in run.arms}
+    errors = {arm.arm: arm.aggregate.std_err for arm in summarise(run).arms}
     components = _arm_components(run, judged=bool(judged))
     variances = []
     for arm in run.plan_arms:
@@ -338,7 +330,7 @@ def _advice(components: Components, error: float, best: Step) -> str:
     return f"spend on {_ADVICE[best.what]}: that reduces the uncertainty most for its price"
 
 
-def _arm_components(run: Run, *, judged: bool) -> dict[int, Components]:
+def _arm_components(run: StoredRun, *, judged: bool) -> dict[int, Components]:
     """Return the components by arm; cases of weight 0 are shown elsewhere, not counted."""
     scores = totals.case_scores(run.store, run.id, run.plan.id, run.record.scoring)
     cubes = _judged_cubes(run, scores) if judged else {}
@@ -353,7 +345,7 @@ def _arm_components(run: Run, *, judged: bool) -> dict[int, Components]:
     return components
 
 
-def _judged_cubes(run: Run, scores: Mapping[int, totals.CaseScores]) -> dict[int, Floats]:
+def _judged_cubes(run: StoredRun, scores: Mapping[int, totals.CaseScores]) -> dict[int, Floats]:
     """Return arms whose scores are the mean of their judgements, as cases × repeats × judgements with NaN for gaps."""
     judgements = opinions.judge_values(run.store, run.id, run.record.scoring)
     by_arm: dict[int, dict[int, dict[int, list[float]]]] = {}

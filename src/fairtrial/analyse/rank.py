@@ -16,6 +16,7 @@ from fairtrial.analyse.compare import decided
 from fairtrial.analyse.leaderboard import Leaderboard, table_leaderboard
 from fairtrial.analyse.score_table import ArmScores, ScoreTable, check_metric
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.showing import Shown
 from fairtrial.stats import Aggregate, Gap, Ratings, bradley_terry, elo, holm, holm_levels
 from fairtrial.stats.distributions import t_quantile
 from fairtrial.stats.mean import ALPHA
@@ -53,7 +54,7 @@ class WinMatrix(msgspec.Struct, frozen=True, kw_only=True):
     prompts: int
 
 
-class Ranking(msgspec.Struct, frozen=True, kw_only=True):
+class Ranking(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """Arms from best to worst; ratings are from the cases that all of them have a score for."""
 
     sources: list[str]
@@ -70,11 +71,6 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         places = ", ".join(f"{place.rank} {place.label}" for place in self.places)
         return f"<Ranking by {self.by} on {counted(self.cases, 'case')}: {places}>"
-
-    def _repr_html_(self) -> str:
-        from fairtrial.present.notebook import ranking_html
-
-        return ranking_html(self)
 
 
 class Style(msgspec.Struct, frozen=True, kw_only=True):

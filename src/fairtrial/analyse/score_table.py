@@ -18,8 +18,8 @@ from fairtrial.analyse.arm_scores import SCORE, TAKEN, ArmScores, Ends, Source
 from fairtrial.analyse.case_table import CaseTable, Floats, Ints, PlanCases
 from fairtrial.analyse.common import Common, common_cases
 from fairtrial.analyse.matching import matched
-from fairtrial.analyse.run import Run
 from fairtrial.analyse.stopping import whenever_stopped
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Arm
 from fairtrial.core.settings import StopSpec
@@ -110,7 +110,7 @@ def find_sources(names: Sequence[str], store: Store) -> list[Source]:
         opened = Store(other, create=False) if other else store
         records = opened.find_runs(wanted or "latest")
         label = f"{wanted}@{shown(other)}" if other else _label(name, records)
-        sources.append(Source(label, tuple(Run(opened, record) for record in records)))
+        sources.append(Source(label, tuple(StoredRun(opened, record) for record in records)))
     ids = [run.id for source in sources for run in source.runs]
     if len(set(ids)) < len(ids):
         raise FairtrialError("the same run is named twice: name it once to compare its arms with each other")
@@ -123,10 +123,10 @@ def _label(name: str, records: Sequence[RunRecord]) -> str:
     return str(records[0].number) if by_id else name
 
 
-def sources_of(runs: Run | Iterable[Run]) -> list[Source]:
+def sources_of(runs: StoredRun | Iterable[StoredRun]) -> list[Source]:
     """Return runs as sources; runs of one series form one source."""
-    groups: dict[str, list[Run]] = {}
-    for run in (runs,) if isinstance(runs, Run) else runs:
+    groups: dict[str, list[StoredRun]] = {}
+    for run in (runs,) if isinstance(runs, StoredRun) else runs:
         groups.setdefault(run.record.series_id or run.id, []).append(run)
     return [Source(label, tuple(group)) for label, group in groups.items()]
 
@@ -191,7 +191,9 @@ def _read_plans(sources: Sequence[Source]) -> tuple[dict[tuple[str, str], PlanCa
     return dict(zip(runs, map(PlanCases, cases), strict=True)), found
 
 
-def _read_plan(run: Run, arms: Sequence[ArmScores], cases: PlanCases, rows: Ints, scorers: dict[bytes, int]) -> None:
+def _read_plan(
+    run: StoredRun, arms: Sequence[ArmScores], cases: PlanCases, rows: Ints, scorers: dict[bytes, int]
+) -> None:
     """Read what is known before a trial: the places of cases, what scores them, how many trials are planned.
 
     `scorers` numbers everything that scores a case of any plan.
@@ -221,7 +223,7 @@ def _read_plan(run: Run, arms: Sequence[ArmScores], cases: PlanCases, rows: Ints
                 entry.unasked.add(row)
 
 
-def _read_run(run: Run, arms: Sequence[ArmScores], rows: Ints) -> None:
+def _read_run(run: StoredRun, arms: Sequence[ArmScores], rows: Ints) -> None:
     """Read how the trials of a run ended."""
     where = run.store, run.id, run.record.scoring
     stopped = run.status == "stopped"
@@ -270,14 +272,14 @@ def _by_arm(
             yield at[own], arms[position], [column[own] for column in columns]
 
 
-def _read_spreads(run: Run, arms: Sequence[ArmScores], rows: Ints) -> None:
+def _read_spreads(run: StoredRun, arms: Sequence[ArmScores], rows: Ints) -> None:
     """Read how the scores of a case differ."""
     spreads = outcomes.score_spreads(run.store, run.id, run.record.scoring)
     for chosen, entry, (squares, lowest, highest) in _by_arm(spreads, arms, rows):
         entry.unread_spread.add(chosen, squares, lowest, highest)
 
 
-def _read_wordings(run: Run, arms: Sequence[ArmScores], rows: Ints, worded: Sequence[int]) -> None:
+def _read_wordings(run: StoredRun, arms: Sequence[ArmScores], rows: Ints, worded: Sequence[int]) -> None:
     """Read the values of the arms that have several wordings, by wording."""
     for case, arm, repeat, value, metrics in outcomes.repeat_rows(run.store, run.id, run.record.scoring, worded):
         table, row = arms[arm].unread_wordings, int(rows[case])
@@ -288,14 +290,14 @@ def _read_wordings(run: Run, arms: Sequence[ArmScores], rows: Ints, worded: Sequ
                 table.add(name, row, repeat, number)
 
 
-def _read_taken(run: Run, arms: Sequence[ArmScores], rows: Ints, name: str) -> None:
+def _read_taken(run: StoredRun, arms: Sequence[ArmScores], rows: Ints, name: str) -> None:
     """Read the latency or the cost of every scored trial."""
     sums_by_case = outcomes.taken_sums(run.store, run.id, run.record.scoring, name)
     for chosen, entry, (counts, sums) in _by_arm(sums_by_case, arms, rows):
         entry.values.column(name).add(chosen, counts, sums)
 
 
-def _read_metrics(run: Run, arms: Sequence[ArmScores], rows: Ints) -> None:
+def _read_metrics(run: StoredRun, arms: Sequence[ArmScores], rows: Ints) -> None:
     """Read the metrics besides the score; a trial of another tool may have metrics and no score."""
     stored = outcomes.metric_rows(run.store, run.id, run.record.scoring)
     while batch := list(islice(stored, _BATCH)):
@@ -312,7 +314,7 @@ def _read_metrics(run: Run, arms: Sequence[ArmScores], rows: Ints) -> None:
             np.add.at(column.sums, at, values)
 
 
-def _read_labels(run: Run, arms: Sequence[ArmScores], rows: Ints) -> None:
+def _read_labels(run: StoredRun, arms: Sequence[ArmScores], rows: Ints) -> None:
     """Read human labels and the judges' scores of the same answers, as means over a case's labelled answers."""
     marks: dict[tuple[int, int], dict[int, tuple[list[float], float]]] = {}
     for row in labelled(run.store, run.id, run.record.scoring):

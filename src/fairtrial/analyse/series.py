@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fairtrial.analyse.run import Run
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats.one_arm import aggregate
 from fairtrial.stats.runs import RunMeansTest, multi_run, run_means_test
 from fairtrial.stats.units import Interval, Measured
 from fairtrial.store import totals
-from fairtrial.text.printable import counted
 
 
 class MultiRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,13 +26,13 @@ class MultiRun(msgspec.Struct, frozen=True, kw_only=True):
     ci95: Interval | None
 
 
-def over_runs(runs: Sequence[Run]) -> dict[str, MultiRun]:
+def over_runs(runs: Sequence[StoredRun]) -> dict[str, MultiRun]:
     """Return every arm that has a mean score in any of the runs."""
     _check_same_cases(runs)
     return {arm: _multi_run(scores) for arm, scores in run_means(runs).items()}
 
 
-def run_means(runs: Sequence[Run]) -> dict[str, list[tuple[str, float]]]:
+def run_means(runs: Sequence[StoredRun]) -> dict[str, list[tuple[str, float]]]:
     """Return every arm's mean score in every complete run, with the run's id.
 
     A run that was cut short has other cases than the rest, so its mean cannot be compared with theirs.
@@ -67,7 +66,7 @@ def _multi_run(scores: list[tuple[str, float]]) -> MultiRun:
     )
 
 
-def compare_run_means(runs: Sequence[Run], a: str, b: str) -> RunMeansTest | None:
+def compare_run_means(runs: Sequence[StoredRun], a: str, b: str) -> RunMeansTest | None:
     """Compare two arms by their run means; None if one of them has fewer than two runs."""
     arms = over_runs(runs)
     for name in (a, b):
@@ -76,24 +75,7 @@ def compare_run_means(runs: Sequence[Run], a: str, b: str) -> RunMeansTest | Non
     return run_means_test(arms[a].scores, arms[b].scores)
 
 
-def _check_same_cases(runs: Sequence[Run]) -> None:
+def _check_same_cases(runs: Sequence[StoredRun]) -> None:
     """Reject runs of different cases, whose means cannot be compared."""
     if len({run.plan.dataset_sha256 for run in runs}) > 1:
         raise FairtrialError("these runs have different cases: their means cannot be compared")
-
-
-class RunSeries(list[Run]):
-    """Several runs of one plan; everything that takes runs takes a series."""
-
-    @property
-    def id(self) -> str:
-        """The id of the series."""
-        return self[0].record.series_id or self[0].id
-
-    def __repr__(self) -> str:
-        return f"<Series {self.id}: {counted(len(self), 'run')} of {self[0].record.suite_name}>"
-
-    def _repr_html_(self) -> str:
-        from fairtrial.present.notebook import series_html
-
-        return series_html(self)

@@ -8,11 +8,11 @@ import msgspec
 
 from fairtrial.analyse.compare import compare
 from fairtrial.analyse.comparison import Comparisons
-from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import choose, read_scores, sources_of
 from fairtrial.analyse.series import MultiRun, over_runs
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.errors import FairtrialError
-from fairtrial.present.words.numbers import number
+from fairtrial.core.formatting import number
 
 
 class SeriesSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class SeriesSummary(msgspec.Struct, frozen=True, kw_only=True):
     comparisons: Comparisons | None
 
 
-def summarise_series(runs: Sequence[Run]) -> SeriesSummary:
+def summarise_series(runs: Sequence[StoredRun]) -> SeriesSummary:
     """Summarise a series as it stands now."""
     first = runs[0].record
     return SeriesSummary(
@@ -39,7 +39,7 @@ def summarise_series(runs: Sequence[Run]) -> SeriesSummary:
     )
 
 
-def _comparisons(runs: Sequence[Run]) -> Comparisons | None:
+def _comparisons(runs: Sequence[StoredRun]) -> Comparisons | None:
     scores = read_scores(sources_of(runs))
     pairs = choose(scores)
     try:

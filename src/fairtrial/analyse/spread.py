@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from fairtrial.analyse.run import Run
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.store import totals
 
 _SHARES = (5, 25, 50, 75, 95)
@@ -21,7 +21,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: Quantiles | None  # of an answer, where the cost of every call is known
 
 
-def run_spreads(run: Run) -> dict[str, Spread]:
+def run_spreads(run: StoredRun) -> dict[str, Spread]:
     """Return the distributions of every arm."""
     latencies, costs = totals.latencies(run.store, run.id), totals.answer_costs(run.store, run.id)
     return {

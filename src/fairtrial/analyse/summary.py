@@ -17,14 +17,14 @@ from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.analyse.lift import Lift, lifts
 from fairtrial.analyse.sent import refused_params, sent_params
 from fairtrial.analyse.stopping import Adjust, could_stop, whenever_stopped
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.analyse.tools import ToolSummary, arm_tools
-from fairtrial.core.experiment import Arm
 from fairtrial.core.money import Cost
 from fairtrial.core.score import Scale
 from fairtrial.stats import Aggregate, aggregate
 from fairtrial.stats.one_arm import limits
 from fairtrial.stats.passes import pass_at_k, pass_hat_k
-from fairtrial.store import Store, ledger, totals
+from fairtrial.store import ledger, totals
 from fairtrial.store.repeated import repeated_questions
 from fairtrial.store.store import PlanRecord, RunRecord
 from fairtrial.store.totals import ArmTotals, CaseScores
@@ -143,10 +143,9 @@ def by_mean(mean: float | None) -> float:
     return math.inf if mean is None else -mean
 
 
-def summarise(
-    store: Store, record: RunRecord, plan: PlanRecord, plan_arms: tuple[Arm, ...], baseline: str | None = None
-) -> RunSummary:
+def summarise(run: StoredRun, baseline: str | None = None) -> RunSummary:
     """Summarise a run as it stands now; lifts are over the condition `baseline`, or over the first one."""
+    store, record, plan, plan_arms = run.store, run.record, run.plan, run.plan_arms
     cases = totals.planned(store, plan.id)
     planned = [cases.trials(arm) for arm in plan_arms]
     sums = totals.arm_totals(store, record.id, record.scoring)

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from fairtrial.analyse.compare import decided
 from fairtrial.analyse.comparison import Comparison, Verdict
 from fairtrial.analyse.offered import OfferedServer, Offers, added, offers_of
-from fairtrial.analyse.run import Run
+from fairtrial.analyse.score_table import choose, read_scores, sources_of
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.analyse.tool_counts import NONE, ArmCounts, Share, ToolCounts
 from fairtrial.core.calls import calls_of, expected_calls
 from fairtrial.core.experiment import Arm
@@ -133,12 +135,12 @@ class ToolReport(msgspec.Struct, frozen=True, kw_only=True):
         return f"<ToolReport of {self.run_id}: {verdicts or 'no gains'}>"
 
 
-def has_offers(run: Run) -> bool:
+def has_offers(run: StoredRun) -> bool:
     """Return whether any arm of a run has servers or skills."""
     return any(arm.condition.mcp or arm.condition.skills for arm in run.plan_arms)
 
 
-def tool_report(run: Run) -> ToolReport:
+def tool_report(run: StoredRun) -> ToolReport:
     """Report on the tools and skills of a run; intervals are over cases, those of gains hold for all pairs together."""
     offers = offers_of(run)
     metric, gains = _gains(run, offers)
@@ -151,7 +153,7 @@ def tool_report(run: Run) -> ToolReport:
     return ToolReport(run_id=run.id, suite=run.record.suite_name, metric=metric, gains=gains, arms=arms)
 
 
-def _counts(run: Run, offers: dict[str, Offers]) -> list[ArmCounts]:
+def _counts(run: StoredRun, offers: dict[str, Offers]) -> list[ArmCounts]:
     """Count what every arm did, reading cases and traces slice by slice."""
     counts = [ArmCounts(offers[arm.name]) for arm in run.plan_arms]
     for start in range(0, run.plan.case_count, _SLICE):
@@ -238,11 +240,8 @@ def _ordered(names: Iterator[str]) -> list[str]:
 # -- gains ---------------------------------------------------------------------------------------
 
 
-def _gains(run: Run, offers: dict[str, Offers]) -> tuple[str, list[Gain]]:
+def _gains(run: StoredRun, offers: dict[str, Offers]) -> tuple[str, list[Gain]]:
     """Return what the score of gains is about, and the gain of everything that some arm has and another one lacks."""
-    from fairtrial.analyse.compare import decided
-    from fairtrial.analyse.score_table import choose, read_scores, sources_of
-
     scores = read_scores(sources_of(run))
     family = choose(scores)
     wanted = list(_wanted(run.plan_arms, offers))

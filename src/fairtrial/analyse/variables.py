@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from fairtrial.analyse.run import Run
 from fairtrial.analyse.scorers_used import scorer_label, scorers_used
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.text.printable import counted
 
 _AGENTS = ("claude_code", "codex", "gemini_cli", "opencode", "tool_agent", "command")
@@ -23,12 +23,12 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True):
     mitigation: str
 
 
-def variables(run: Run) -> list[Variable]:
+def variables(run: StoredRun) -> list[Variable]:
     """Return every variable of a run. Full reproducibility is not claimed: models behind an API change."""
     return [*_fixed(run), *_targets(run), *_tools(run), *_judges(run), *_chance(run)]
 
 
-def _fixed(run: Run) -> Iterator[Variable]:
+def _fixed(run: StoredRun) -> Iterator[Variable]:
     plan = run.plan
     yield Variable(
         name="dataset",
@@ -53,14 +53,14 @@ def _fixed(run: Run) -> Iterator[Variable]:
     )
 
 
-def _revision(run: Run) -> Iterator[str]:
+def _revision(run: StoredRun) -> Iterator[str]:
     """Yield the dataset of the Hub and its commit, if the cases come from there."""
     origin = run.context.get("dataset") or {}
     if "revision" in origin:
         yield f"{origin['dataset']} ({origin['split']}) at {origin['revision'][:12]}"
 
 
-def _targets(run: Run) -> Iterator[Variable]:
+def _targets(run: StoredRun) -> Iterator[Variable]:
     targets = {arm.target.id: arm.target for arm in run.plan_arms}
     agents = [name for name, target in targets.items() if target.kind in _AGENTS]
     models = [name for name in targets if name not in agents]
@@ -82,7 +82,7 @@ def _targets(run: Run) -> Iterator[Variable]:
         )
 
 
-def _tools(run: Run) -> Iterator[Variable]:
+def _tools(run: StoredRun) -> Iterator[Variable]:
     servers = sorted({server.name for arm in run.plan_arms for server in arm.condition.mcp})
     if servers:
         yield Variable(
@@ -94,7 +94,7 @@ def _tools(run: Run) -> Iterator[Variable]:
         )
 
 
-def _judges(run: Run) -> Iterator[Variable]:
+def _judges(run: StoredRun) -> Iterator[Variable]:
     judges = [judge["name"] for judge in run.settings.get("judges", ())]
     if judges:
         yield Variable(
@@ -106,7 +106,7 @@ def _judges(run: Run) -> Iterator[Variable]:
         )
 
 
-def _chance(run: Run) -> Iterator[Variable]:
+def _chance(run: StoredRun) -> Iterator[Variable]:
     repeats = sorted({arm.repeats for arm in run.plan_arms})
     shown = counted(repeats[0], "repeat") if repeats[0] == repeats[-1] else f"{repeats[0]}–{repeats[-1]} repeats"
     yield Variable(

@@ -8,6 +8,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from fairtrial.analyse import Run
+from fairtrial.analyse.compare import compare as compare_scores
+from fairtrial.analyse.gate import Terms, gate_spec, terms_of
+from fairtrial.analyse.gate import gate as check
+from fairtrial.analyse.items import analyse_cases, choose_cases
+from fairtrial.analyse.planning import DELTAS, Variance, arm_variances, plan_power
+from fairtrial.analyse.rank import rank as rank_arms
+from fairtrial.analyse.score_table import choose, pooled, read_scores
+from fairtrial.analyse.series import compare_run_means, over_runs
+from fairtrial.analyse.tool_report import tool_report
 from fairtrial.api.given import (
     FEWEST_POINTS,
     AnyRun,
@@ -22,6 +31,8 @@ from fairtrial.api.given import (
 from fairtrial.api.waiting import twin
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import Aggregate
+from fairtrial.store import Store
+from fairtrial.workflows.baselines import Baseline, baseline_for
 
 if TYPE_CHECKING:
     from fairtrial.analyse.comparison import Comparison, Comparisons
@@ -32,7 +43,6 @@ if TYPE_CHECKING:
     from fairtrial.analyse.series import MultiRun
     from fairtrial.analyse.tool_report import ToolReport
     from fairtrial.stats import RunMeansTest
-    from fairtrial.tracks.optimisation.analysis import OptimisationReport
 
 
 def rank(
@@ -47,7 +57,6 @@ def rank(
 
     `by` is where ratings come from; by default, the first available of verdicts, votes and scores.
     """
-    from fairtrial.analyse.rank import rank as rank_arms
 
     return rank_arms(scores_given(runs, store), metric=metric, by=by, control_style=control_style)
 
@@ -65,8 +74,6 @@ def power(
 
     The numbers allow for the uncertainty of the spread measured in the runs: the fewer cases, the more are needed.
     """
-    from fairtrial.analyse.planning import DELTAS, plan_power
-    from fairtrial.analyse.score_table import choose
 
     scores = scores_given(runs, store)
     deltas = DELTAS if delta is None else [from_points("delta", one, FEWEST_POINTS) for one in listed(delta)]
@@ -76,7 +83,6 @@ def power(
 
 def variance(run: AnyRun = "latest", *, case_cost: float = 1.0, store: str | None = None) -> Variance:
     """Say where the uncertainty of a run's means comes from, and where the next dollar helps most."""
-    from fairtrial.analyse.planning import Variance, arm_variances
 
     opened = open_given(run, store)
     return Variance(run_id=opened.id, arms=arm_variances(opened, case_cost=case_cost))
@@ -84,21 +90,8 @@ def variance(run: AnyRun = "latest", *, case_cost: float = 1.0, store: str | Non
 
 def tools(run: AnyRun = "latest", *, store: str | None = None) -> ToolReport:
     """Say whether the MCP servers, tools and skills of a run help, what they take, and how agents used them."""
-    from fairtrial.analyse.tool_report import tool_report
 
     return tool_report(open_given(run, store))
-
-
-def styles(
-    run: AnyRun = "latest", *, weights: tuple[float, float] = (0.5, 0.5), store: str | None = None
-) -> OptimisationReport:
-    """Compare the prompt styles of a run on optimisation problems: following, feasibility, gaps and composites.
-
-    `weights` are those of following and of closeness to the optimum in the composites.
-    """
-    from fairtrial.tracks.optimisation.analysis import optimisation_report
-
-    return optimisation_report(open_given(run, store), weights)
 
 
 def gate(
@@ -122,10 +115,6 @@ def gate(
     tell. At least 95 % of the trials must have a score, unless `min_coverage` says otherwise. What the suite says under
     `gate` holds too, its baseline included.
     """
-    from fairtrial.analyse.gate import Terms, gate_spec, terms_of
-    from fairtrial.analyse.gate import gate as check
-    from fairtrial.store import Store
-    from fairtrial.workflows.baselines import Baseline, baseline_for
 
     source = one_source(run, store)
     given = Terms(
@@ -161,7 +150,6 @@ def cases(runs: AnyRuns = "latest", *, subset: int | None = None, store: str | N
 
     With `subset`, returns the ids of so many cases that represent all of them.
     """
-    from fairtrial.analyse.items import analyse_cases, choose_cases
 
     scores = scores_given(runs, store)
     return analyse_cases(scores) if subset is None else choose_cases(scores, subset)
@@ -174,7 +162,6 @@ def aggregate(run: Run) -> dict[str, Aggregate]:
 
 def multi_run(runs: Sequence[Run]) -> dict[str, MultiRun]:
     """Return each arm's run ids, scores, mean, standard deviation, minimum, maximum and interval over several runs."""
-    from fairtrial.analyse.series import over_runs
 
     return over_runs(runs)
 
@@ -184,7 +171,6 @@ def compare_models(runs: Sequence[Run], a: str, b: str) -> RunMeansTest | None:
 
     The result holds for these exact cases. It does not say which arm is better on similar cases.
     """
-    from fairtrial.analyse.series import compare_run_means
 
     return compare_run_means(runs, a, b)
 
@@ -231,8 +217,6 @@ def compare(
     count as one. The metric defaults to the suite's primary metric, else the score (""). `largest` is the largest
     possible difference on a case, if that is less than the scale allows.
     """
-    from fairtrial.analyse.compare import compare as compare_scores
-    from fairtrial.analyse.score_table import choose, pooled, read_scores
 
     if (a is None) != (b is None):
         raise FairtrialError("give two arms, or none")
@@ -245,7 +229,6 @@ def compare(
 arank = twin(rank, "arank")
 apower = twin(power, "apower")
 avariance = twin(variance, "avariance")
-astyles = twin(styles, "astyles")
 atools = twin(tools, "atools")
 agate = twin(gate, "agate")
 aaggregate = twin(aggregate, "aaggregate")

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from fairtrial import pipeline
 from fairtrial.analyse import Run
+from fairtrial.analyse.score_table import find_sources, read_scores, sources_of
 from fairtrial.config import RunOptions, Suite
+from fairtrial.config.python import given_judge, given_scorer
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import ScorerSpec
 from fairtrial.core.functions import Functions
@@ -50,7 +52,6 @@ def first_run(name: str, store: str | None) -> Run:
 
 def sources_given(runs: AnyRuns, store: str | None = None) -> list[Source]:
     """Return runs as sources; one name may be that of a series or a tag."""
-    from fairtrial.analyse.score_table import find_sources, sources_of
 
     given = [runs] if isinstance(runs, Run | str) else list(runs)
     if not given:
@@ -65,7 +66,6 @@ def sources_given(runs: AnyRuns, store: str | None = None) -> list[Source]:
 
 def scores_given(runs: AnyRuns, store: str | None) -> ScoreTable:
     """Return the scores of runs that are open, or named."""
-    from fairtrial.analyse.score_table import read_scores
 
     return read_scores(sources_given(runs, store))
 
@@ -80,7 +80,6 @@ def scorer_given(scorer: AnyScorer | None) -> tuple[ScorerSpec | None, dict[str,
     """Return a scorer as it stands in suites, and the functions behind it."""
     if scorer is None:
         return None, {}
-    from fairtrial.config.python import given_scorer
 
     spec, functions = given_scorer(scorer)
     return ({"type": spec} if isinstance(spec, str) else spec), functions
@@ -90,7 +89,6 @@ def judge_given(judge: AnyJudge | None) -> tuple[str | None, Functions]:
     """Return the name of a judge, and the function behind it."""
     if judge is None:
         return None, {}
-    from fairtrial.config.python import given_judge
 
     return given_judge(judge)
 

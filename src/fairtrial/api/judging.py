@@ -26,6 +26,7 @@ from fairtrial.judging.calibration import Calibration
 from fairtrial.store import Store
 from fairtrial.workflows import calibrate as calibrating
 from fairtrial.workflows import pairwise as pairing
+from fairtrial.workflows.label import Label, add_labels, read_labels, write_sample
 
 if TYPE_CHECKING:
     from fairtrial.analyse.labels import ArmLabels
@@ -138,7 +139,6 @@ def label(
     wrote there (0 to 100, or pass and fail); `label(run, {trial_id: 0.8})` takes labels from 0 to 1. With neither,
     returns the result of the labels so far.
     """
-    from fairtrial.workflows.label import Label, add_labels, read_labels, write_sample
 
     opened = open_given(run, store)
     if (sample is None) != (to is None):

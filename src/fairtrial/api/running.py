@@ -9,6 +9,7 @@ import msgspec
 
 from fairtrial import pipeline
 from fairtrial.analyse import Run
+from fairtrial.analyse.run_series import RunSeries
 from fairtrial.api.given import (
     AnyJudge,
     AnyRun,
@@ -37,7 +38,7 @@ from fairtrial.workflows.following import follower
 from fairtrial.workflows.series import arun_series
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.series import RunSeries
+    from fairtrial.analyse.run_series import RunSeries
 
 
 @overload
@@ -83,7 +84,6 @@ async def arun(
         run = await pipeline.arun(loaded, store=opened, watch=follower(show=progress), where=where)
         run.made_of = loaded
         return run
-    from fairtrial.analyse.series import RunSeries
 
     finished = await arun_series(
         loaded, runs, store=opened, watch=lambda part: follower(part, show=progress), where=where
@@ -193,7 +193,6 @@ async def aresume(
     workers: int | None = None,
 ) -> Run | RunSeries:
     """Continue a run or a series that was stopped: the async twin of `resume`."""
-    from fairtrial.analyse.series import RunSeries
 
     first = first_run(run, store) if isinstance(run, str) else run[0] if isinstance(run, RunSeries) else run
     made_of = suite or first.made_of

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from rich.text import Text
 
 from fairtrial.cli.layout import HEAD, QUIET
-from fairtrial.present.words.scale import signs
+from fairtrial.core.formatting import signs
 
 MIN_WIDTH = 16  # a narrower bar would be bent by rounding
 _EIGHTHS = " ▏▎▍▌▋▊▉"

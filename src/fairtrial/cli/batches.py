@@ -19,6 +19,7 @@ from fairtrial.cli.options import (
     run_coroutine,
     store_option,
 )
+from fairtrial.workflows.batches import look_at_batches
 
 if TYPE_CHECKING:
     from fairtrial.workflows.batches import BatchOfRun
@@ -36,7 +37,6 @@ def command(run: str, cancel: bool, store: str | None, as_json: bool) -> None:
     `fairtrial resume` collects their results. After --cancel it stores what was answered, and the rest as failures,
     which `fairtrial retry` asks again.
     """
-    from fairtrial.workflows.batches import look_at_batches
 
     opened = open_store(store)
     load_dotenv_of(run, opened)

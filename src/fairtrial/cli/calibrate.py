@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairtrial import pipeline
+from fairtrial.cli.console import Console
 from fairtrial.cli.options import (
     env_addresses_option,
     in_store,
@@ -20,6 +22,16 @@ from fairtrial.cli.options import (
     run_coroutine,
     store_option,
 )
+from fairtrial.cli.rescore import scorer_spec
+from fairtrial.config import judge_named, variables_of
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.formatting import deviation, money, number
+from fairtrial.core.judge import judge_key
+from fairtrial.core.providers import known_providers, split_name
+from fairtrial.core.settings import Settings
+from fairtrial.reports.json import calibration_document
+from fairtrial.text.printable import counted, printable
+from fairtrial.workflows.calibrate import aattack, acalibrate, judges_of, marking_scorers, settings_of, unknown_names
 
 if TYPE_CHECKING:
     from fairtrial.config import Suite
@@ -69,13 +81,11 @@ def command(judge: str | None, suite: Path | None, store: str | None, as_json: b
     show = print_resistance if options["injection"] else print_calibration
     results = list(_calibrate(judge, suite, store, **options))
     if as_json:
-        from fairtrial.reports.json import calibration_document
-
         documents = [calibration_document(result) for result in results]
         print_json(documents[0] if len(documents) == 1 else {"calibrations": documents})
         return
-    for number, result in enumerate(results):
-        if number:
+    for place, result in enumerate(results):
+        if place:
             click.echo()
         show(result)
 
@@ -93,10 +103,6 @@ def _calibrate(
 ) -> Iterator[Any]:
     """Yield the result of every selected judge, one after the other."""
     import msgspec
-
-    from fairtrial import pipeline
-    from fairtrial.cli.rescore import scorer_spec
-    from fairtrial.workflows.calibrate import aattack, acalibrate, judges_of, settings_of
 
     spec = scorer_spec(scorer)
     if suite is None:
@@ -120,10 +126,6 @@ def _calibrate(
 
 def _judge_without_suite(judge: str) -> dict[str, Any]:
     """Return a judge that is not part of a suite, with default settings."""
-    from fairtrial.config import judge_named, variables_of
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.core.providers import known_providers, split_name
-    from fairtrial.core.settings import Settings
 
     variables = variables_of()
     try:
@@ -139,8 +141,6 @@ def _default_scorer(suite: Suite) -> dict[str, Any] | None:
     """Return the scorer that a suite's judges mark for; if there are several, the first, with a note."""
     import msgspec
 
-    from fairtrial.workflows.calibrate import marking_scorers
-
     scorers: list[dict[str, Any] | None] = [*marking_scorers(suite)]
     scorer, *others = scorers or [None]
     if others:
@@ -154,7 +154,6 @@ def _default_scorer(suite: Suite) -> dict[str, Any] | None:
 
 def how_to_calibrate(suite: Suite, judge: JudgeSpec) -> str:
     """Say which command calibrates a judge of a suite; empty if neither is known by a name that can be typed."""
-    from fairtrial.workflows.calibrate import unknown_names
 
     first = ""
     if suite.path is not None:
@@ -170,9 +169,6 @@ def how_to_calibrate(suite: Suite, judge: JudgeSpec) -> str:
 
 def _is_named(judge: JudgeSpec, suite: Suite) -> bool:
     """Return whether a judge's name alone means the same judge."""
-    from fairtrial.config import judge_named
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.core.judge import judge_key
 
     try:
         return judge_key(judge_named(judge.name, suite.variables, suite.folder)) == judge_key(judge)
@@ -183,8 +179,6 @@ def _is_named(judge: JudgeSpec, suite: Suite) -> bool:
 def _shown_scorer(suite: Suite) -> str:
     import msgspec
 
-    from fairtrial.workflows.calibrate import marking_scorers
-
     scorer = marking_scorers(suite)[0]
     return str(scorer["type"]) if len(scorer) == 1 else msgspec.json.encode(scorer).decode()
 
@@ -193,10 +187,6 @@ def print_calibration(result: Calibration) -> None:
     """Print the samples, the numbers and the rating."""
     from rich.table import Table
     from rich.text import Text
-
-    from fairtrial.cli.console import Console
-    from fairtrial.present.words.numbers import deviation, money, number
-    from fairtrial.text.printable import counted, printable
 
     table = Table(box=None, padding=(0, 1), header_style="bold", expand=True)
     for name in ("sample", "right", "given", "error", ""):
@@ -223,7 +213,6 @@ def print_calibration(result: Calibration) -> None:
 
 def print_resistance(result: Resistance) -> None:
     """Print which attacks raised the judge's mark."""
-    from fairtrial.present.words.numbers import number
 
     click.echo(f"a worthless answer scores {number(result.undisturbed, 0)}; with an attack it scores:")
     words = {True: "raised", False: "resisted", None: "no verdict"}

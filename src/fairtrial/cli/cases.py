@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairtrial.analyse.items import analyse_cases, choose_cases
+from fairtrial.analyse.score_table import find_sources, read_scores
+from fairtrial.cli.console import Console
 from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
 from fairtrial.cli.output import write_file
+from fairtrial.cli.tables import table
+from fairtrial.core.errors import FairtrialError
+from fairtrial.present.words.cases import CASE_COLUMNS, case_cells, case_headline, case_lines, subset_lines
+from fairtrial.reports.json import cases_document
+from fairtrial.text.printable import printable
 
 if TYPE_CHECKING:
     from fairtrial.analyse.items import CaseAnalysis
@@ -38,10 +46,6 @@ def command(
     Shows which cases are hard, which do not distinguish the arms, which probably have a wrong expected answer, and how
     few cases would keep the order of the arms.
     """
-    from fairtrial.analyse.items import analyse_cases, choose_cases
-    from fairtrial.analyse.score_table import find_sources, read_scores
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.reports.json import cases_document
 
     if output is not None and subset is None:
         raise FairtrialError("-o needs --subset N: it writes the cases that --subset chooses")
@@ -66,11 +70,6 @@ def command(
 def print_cases(analysis: CaseAnalysis, *, everything: bool = False) -> None:
     """Print the analysis of the cases."""
     from rich.text import Text
-
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.tables import table
-    from fairtrial.present.words.cases import CASE_COLUMNS, case_cells, case_headline, case_lines, subset_lines
-    from fairtrial.text.printable import printable
 
     console = Console(highlight=False)
     console.print(Text(printable(case_headline(analysis)), style="bold"), soft_wrap=True)

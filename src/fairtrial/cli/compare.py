@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairtrial.analyse.compare import compare
+from fairtrial.analyse.flips import biggest_flips
+from fairtrial.analyse.planning import can_plan
+from fairtrial.analyse.score_table import choose, find_sources, pooled, read_scores
+from fairtrial.cli.compare_page import print_comparisons
+from fairtrial.cli.console import Console
+from fairtrial.cli.layout import print_commands
 from fairtrial.cli.options import (
     Margin,
     from_points,
@@ -21,6 +28,7 @@ from fairtrial.cli.options import (
     runs_in_command,
     store_option,
 )
+from fairtrial.reports.json import comparison_document
 
 _MOST_DETAILED = 60  # pairs; with more, nothing of their other tests is shown unless asked for
 
@@ -58,9 +66,6 @@ def command(
     in several runs, the same arm in each of them. Two --arms that are in several runs are compared over all of them.
     Differences are first minus second, on the cases that both have; of two arms, the better one is printed first.
     """
-    from fairtrial.analyse.compare import compare
-    from fairtrial.analyse.score_table import choose, find_sources, pooled, read_scores
-    from fairtrial.reports.json import comparison_document
 
     opened = open_store(store)
     scores = read_scores(pooled(find_sources(runs, opened), arms or ()))
@@ -79,9 +84,6 @@ def command(
     if as_json:
         print_json(comparison_document(comparisons))
         return
-    from fairtrial.analyse.flips import biggest_flips
-    from fairtrial.analyse.planning import can_plan
-    from fairtrial.cli.compare_page import print_comparisons
 
     flips = biggest_flips(scores, *pairs[0], by) if len(pairs) == 1 else []
     print_comparisons(comparisons, flips=flips, details=details, plain=plain)
@@ -102,9 +104,6 @@ def _print_next(
 ) -> None:
     """Print what to do next on stderr."""
     from shlex import quote
-
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.layout import print_commands
 
     named = runs_in_command(runs)
     chosen = f" --arms {' '.join(map(quote, arms))}" if arms else ""

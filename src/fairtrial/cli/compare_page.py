@@ -29,6 +29,7 @@ from fairtrial.cli.layout import (
 )
 from fairtrial.cli.pair_page import MAX_METRICS, print_pair
 from fairtrial.cli.tables import short_names, table
+from fairtrial.core.formatting import Scale, interval_words, signs
 from fairtrial.present.words.changes import (
     comparison_headline,
     is_turned,
@@ -48,7 +49,6 @@ from fairtrial.present.words.comparisons import (
     subject_line,
 )
 from fairtrial.present.words.leaderboards import settle_words
-from fairtrial.present.words.scale import Scale, interval_words, signs
 from fairtrial.present.words.verdicts import DECIDED, GLYPHS, WORDS, metric_words
 from fairtrial.text.printable import counted
 

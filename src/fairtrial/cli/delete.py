@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from fairtrial.cli.options import open_store, option, store_option
+from fairtrial.store.files import delete_kept_files
 
 
 @click.command()
@@ -13,7 +14,6 @@ from fairtrial.cli.options import open_store, option, store_option
 @store_option
 def command(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
     """Delete runs with all their answers and scores."""
-    from fairtrial.store.files import delete_kept_files
 
     opened = open_store(store)
     run_ids = list(dict.fromkeys(opened.find_run(name).id for name in runs))

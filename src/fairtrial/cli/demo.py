@@ -11,7 +11,14 @@ from pathlib import Path
 
 import click
 
+from fairtrial import pipeline
+from fairtrial.cli.console import Console
+from fairtrial.cli.finish import Ending, check_outputs
+from fairtrial.cli.layout import print_commands
 from fairtrial.cli.options import json_option, output_option, quiet_option, store_option
+from fairtrial.cli.run import run_suite
+from fairtrial.providers.weights import fetch, weights_path
+from fairtrial.suites import suite_path
 
 
 @click.command()
@@ -24,19 +31,12 @@ def command(outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: b
 
     Without the extra `local`, which brings that model, a suite with scripted answers is run instead.
     """
-    from fairtrial import pipeline
-    from fairtrial.cli.finish import Ending, check_outputs
-    from fairtrial.cli.run import run_suite
-    from fairtrial.suites import suite_path
 
     check_outputs(outputs)
     suite = pipeline.load(suite_path("demo" if _embedded_model() else "template"))
     ending = Ending(outputs=outputs, as_json=as_json, quiet=quiet)
     code = run_suite(suite, ending, runs=1, store=store)
     if not quiet and not as_json:
-        from fairtrial.cli.console import Console
-        from fairtrial.cli.layout import print_commands
-
         program = _program()
         commands = [(f"{program} show --trials", "the answers"), (f"{program} init", "a suite for you to edit")]
         print_commands(Console(stderr=True), commands)
@@ -45,7 +45,6 @@ def command(outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: b
 
 def _embedded_model() -> bool:
     """Return whether the embedded model can run; download its weights if they are missing."""
-    from fairtrial.providers.weights import fetch, weights_path
 
     if find_spec("xllamacpp") is None:
         click.echo(

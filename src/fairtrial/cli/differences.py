@@ -11,7 +11,7 @@ from fairtrial.analyse.comparison import Verdict
 from fairtrial.cli.axis import MIN_WIDTH, Axis
 from fairtrial.cli.layout import QUIET, VERDICT_STYLES, Column, cells, table_lines, total_width
 from fairtrial.cli.tables import short_names
-from fairtrial.present.words.scale import Scale, interval_words, signs
+from fairtrial.core.formatting import Scale, interval_words, signs
 from fairtrial.present.words.verdicts import GLYPHS
 
 NARROW = 60  # columns below which nothing is drawn

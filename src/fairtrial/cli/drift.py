@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairtrial.analyse.drift import chart_cells, drift, drift_line, rate_line
+from fairtrial.analyse.score_table import find_sources
+from fairtrial.analyse.units import in_points
+from fairtrial.cli.console import Console
 from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.cli.tables import table
+from fairtrial.text.printable import printable
+from fairtrial.workflows.baselines import facts_of
 
 if TYPE_CHECKING:
     from fairtrial.analyse.drift import Drift
@@ -24,15 +31,11 @@ def command(runs: tuple[str, ...], branch: str | None, store: str | None, as_jso
     Every run is compared with the first, case by case, on an exponentially weighted control chart. Exit 100 if an arm
     has got worse beyond the limits.
     """
-    from fairtrial.analyse.drift import drift
-    from fairtrial.analyse.score_table import find_sources
 
     opened = open_store(store)
     names = runs or _names(opened, branch)
     found = drift(find_sources(names, opened)) if names else drift([])
     if as_json:
-        from fairtrial.analyse.units import in_points
-
         print_json(in_points(found))
     else:
         _print(found)
@@ -41,7 +44,6 @@ def command(runs: tuple[str, ...], branch: str | None, store: str | None, as_jso
 
 def _names(store: Store, branch: str | None) -> list[str]:
     """Return the tags, or the ids of a branch's runs, of the suite that was run last, the oldest first."""
-    from fairtrial.workflows.baselines import facts_of
 
     latest = store.find_run("latest")
     own = [run for run in reversed(store.runs()) if run.suite_name == latest.suite_name]
@@ -53,11 +55,6 @@ def _names(store: Store, branch: str | None) -> list[str]:
 
 def _print(found: Drift) -> None:
     from rich.text import Text
-
-    from fairtrial.analyse.drift import chart_cells, drift_line, rate_line
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.tables import table
-    from fairtrial.text.printable import printable
 
     console = Console(highlight=False)
     columns = ("run", "difference", "smoothed", "chance up to", "")

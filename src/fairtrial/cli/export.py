@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairtrial.analyse import Run
+from fairtrial.cli.finish import check_outputs
 from fairtrial.cli.options import harmless, open_store, option, store_option
 from fairtrial.cli.output import is_obeyed
-from fairtrial.reports.formats import ENDINGS, NAMES
+from fairtrial.core.errors import FairtrialError
+from fairtrial.reports.export import export, send, write, write_text
+from fairtrial.reports.formats import ENDINGS, NAMES, SERVICES, format_named
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
-    from fairtrial.reports.formats import Format
+    from fairtrial.reports.format import Format
 
 _HELP = (
     f"The file to write, ending in one of {' '.join(ENDINGS)}, or - for standard output; may be repeated. "
@@ -32,10 +36,6 @@ def command(run: str, outputs: tuple[str, ...], form: str | None, store: str | N
 
     `--format mlflow` and `--format wandb` send it to these services, by default to the one that is configured there.
     """
-    from fairtrial.analyse import Run
-    from fairtrial.cli.finish import check_outputs
-    from fairtrial.reports.export import export, send
-    from fairtrial.reports.formats import SERVICES, format_named
 
     chosen = None if form is None else format_named(form)
     if chosen in SERVICES:
@@ -62,8 +62,6 @@ def command(run: str, outputs: tuple[str, ...], form: str | None, store: str | N
 
 def _print(run: Run, form: Format) -> None:
     """Write a run to standard output: the same bytes as in a file, unless a terminal or CI server would obey them."""
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.reports.export import write, write_text
 
     if form.binary and sys.stdout.isatty():
         raise FairtrialError(f"{form.title} ({form.endings[0]}) is binary: send it to a file or a program")

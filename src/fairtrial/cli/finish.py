@@ -11,20 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairtrial.cli.options import in_store
+from fairtrial.analyse.kind_means import by_kind
+from fairtrial.analyse.series_summary import summarise_series
+from fairtrial.cli.options import in_store, print_json
+from fairtrial.cli.run_page import print_next, print_rest, print_run
+from fairtrial.cli.series_page import print_series
+from fairtrial.core.errors import FairtrialError
+from fairtrial.reports.export import export
+from fairtrial.reports.formats import format_of
+from fairtrial.reports.json import document, kinds_document, series_document
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
     from fairtrial.analyse.summary import RunSummary
-    from fairtrial.reports.formats import Format
+    from fairtrial.reports.format import Format
 
 _EXIT_CODES = {"completed": 0, "stopped": 0, "interrupted": 130}
 
 
 def check_outputs(outputs: Sequence[str], form: Format | None = None) -> None:
     """Raise an error, before anything is run, if an output file cannot be written."""
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.reports.formats import format_of
 
     for output in outputs:
         if output == "-":
@@ -72,14 +78,10 @@ class Ending:
 
     def report(self, run: Run, *, timed: bool = False, series: Sequence[Run] = ()) -> int:
         """Report a run, or the series that it completes if any, and return the exit code."""
-        from fairtrial.analyse.kind_means import by_kind
 
         summary = run.summary()
         problems = {output: problem for output in self._outputs if (problem := _write(run, output))}
         if self._as_json:
-            from fairtrial.cli.options import print_json
-            from fairtrial.reports.json import document, kinds_document
-
             print_json({**document(summary), **kinds_document(by_kind(run)), **_series_entry(series)})
         if not self.quiet:
             self._print(run, summary, series, timed=timed)
@@ -93,8 +95,6 @@ class Ending:
         return 1 if problems else exit_code(summary.status)
 
     def _print(self, run: Run, summary: RunSummary, series: Sequence[Run], *, timed: bool) -> None:
-        from fairtrial.analyse.kind_means import by_kind
-        from fairtrial.cli.run_page import print_next, print_rest, print_run
 
         if series and not self._as_json:
             _print_series(series, plain=self._plain)
@@ -109,8 +109,6 @@ class Ending:
 
 def _write(run: Run, output: str) -> str:
     """Write a file; return why that was not possible, because the result of a run must be shown all the same."""
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.reports.export import export
 
     try:
         export(run, output)
@@ -122,14 +120,10 @@ def _write(run: Run, output: str) -> str:
 def _series_entry(series: Sequence[Run]) -> dict[str, Any]:
     if not series:
         return {}
-    from fairtrial.analyse.series_summary import summarise_series
-    from fairtrial.reports.json import series_document
 
     return {"series": series_document(summarise_series(series))}
 
 
 def _print_series(series: Sequence[Run], *, plain: bool) -> None:
-    from fairtrial.analyse.series_summary import summarise_series
-    from fairtrial.cli.series_page import print_series
 
     print_series(summarise_series(series), plain=plain)

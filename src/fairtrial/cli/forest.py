@@ -13,9 +13,8 @@ from fairtrial.analyse.summary import ArmSummary
 from fairtrial.cli.axis import MIN_WIDTH, Axis
 from fairtrial.cli.layout import FIRST, QUIET, VERDICT_STYLES, Column, cells, rule, table_lines
 from fairtrial.cli.tables import shortened
+from fairtrial.core.formatting import Scale, interval_words, milliseconds, signs
 from fairtrial.present.words.leaderboards import distance_words, rank_words
-from fairtrial.present.words.numbers import milliseconds
-from fairtrial.present.words.scale import Scale, interval_words, signs
 from fairtrial.present.words.verdicts import GLYPHS
 from fairtrial.text.printable import printable
 

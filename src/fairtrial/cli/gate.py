@@ -8,10 +8,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from click.core import ParameterSource
 
+from fairtrial.analyse.gate import Terms, gate, gate_spec, terms_of
+from fairtrial.analyse.gate_changes import changes_between
+from fairtrial.analyse.gate_plan import gate_against_itself, plan_gate
+from fairtrial.analyse.gate_result import Gate, GateCheck
+from fairtrial.analyse.score_table import find_sources
+from fairtrial.cli import gate_outputs
+from fairtrial.cli.gate_outputs import renderer
+from fairtrial.cli.gate_page import print_gate, print_itself, print_plan
+from fairtrial.cli.gate_run import is_suite, run_for_gate
 from fairtrial.cli.options import (
     env_addresses_option,
     from_points,
     json_option,
+    load_dotenv_of,
     open_store,
     option,
     print_json,
@@ -19,6 +29,11 @@ from fairtrial.cli.options import (
     say_what_ends,
     store_option,
 )
+from fairtrial.cli.watch import watcher
+from fairtrial.reports.json import gate_document, gate_outlook_document
+from fairtrial.text.printable import counted
+from fairtrial.workflows.baselines import Baseline, baseline_for, keep_baseline
+from fairtrial.workflows.until_sure import abuy_until_sure
 
 if TYPE_CHECKING:
     from fairtrial.analyse.gate import Gate, Terms
@@ -125,11 +140,6 @@ def command(
     --plan and --aa take RUN as what is known about cases and noise: it needs two answers to a case (--repeats 2), or
     two runs (--runs 2). They try the gate on made-up merges, cost nothing, and exit 0.
     """
-    from fairtrial.analyse.gate import Terms, gate, terms_of
-    from fairtrial.analyse.score_table import find_sources
-    from fairtrial.cli.gate_outputs import renderer
-    from fairtrial.cli.gate_run import is_suite, run_for_gate
-    from fairtrial.workflows.baselines import Baseline
 
     if until_sure and budget_usd is None:
         raise click.UsageError("--until-sure needs --budget-usd: the most that further answers may cost")
@@ -190,8 +200,6 @@ def _forewarn(source: Source, *, needed: bool) -> None:
 
 def _baseline(given: str | None, source: Source, opened: Store, folder: Path) -> Baseline:
     """Find the run to compare with, as the command or the suite names it."""
-    from fairtrial.analyse.gate import gate_spec
-    from fairtrial.workflows.baselines import Baseline, baseline_for
 
     spec = gate_spec(source.runs[0])
     name = given or (spec.against if spec else None)
@@ -200,7 +208,6 @@ def _baseline(given: str | None, source: Source, opened: Store, folder: Path) ->
 
 def _not_run(source: Source, reason: str, terms: Terms) -> Gate:
     """Return a gate that says that nothing was run: nobody can tell."""
-    from fairtrial.analyse.gate_result import Gate, GateCheck
 
     checks = [GateCheck(name=NOT_RUN, arm="all arms", result="cannot tell", message=reason)]
     return Gate(run_ids=[run.id for run in source.runs], against=[], checks=checks, unsure=terms.unsure)
@@ -211,12 +218,6 @@ def _until_sure(
 ) -> tuple[Gate, Source]:
     """Ask more until the gate can tell; say what that took."""
     import msgspec
-
-    from fairtrial.analyse.score_table import find_sources
-    from fairtrial.cli.options import load_dotenv_of
-    from fairtrial.cli.watch import watcher
-    from fairtrial.text.printable import counted
-    from fairtrial.workflows.until_sure import abuy_until_sure
 
     run = source.runs[0]
     assert baseline.source is not None
@@ -243,9 +244,6 @@ def _show(
     as_json: bool,
 ) -> int:
     """Print the result and write it wherever it is wanted."""
-    from fairtrial.analyse.gate_changes import changes_between
-    from fairtrial.cli import gate_outputs
-    from fairtrial.cli.gate_page import print_gate
 
     for output, render in renderers.items():
         gate_outputs.write_output(Path(output), render, result, source)
@@ -254,8 +252,6 @@ def _show(
     if comment is not None:
         gate_outputs.comment(result, source, reference, comment, report_url)
     if as_json:
-        from fairtrial.reports.json import gate_document
-
         print_json(gate_document(result, metric))
     else:
         print_gate(result, changes_between(source, reference, answers=False) if reference else None)
@@ -266,7 +262,6 @@ def _show(
 
 def _keep(result: Gate, source: Source, where: str) -> None:
     """Keep a run that passed as a baseline: with one that did not, the next gate would compare a loss with itself."""
-    from fairtrial.workflows.baselines import keep_baseline
 
     if result.exit_code or any(check.name == NOT_RUN for check in result.checks):
         why = "the gate blocked it" if result.result == "failed" else "the gate cannot tell whether it passes"
@@ -279,14 +274,10 @@ def _keep(result: Gate, source: Source, where: str) -> None:
 
 def _foresee(source: Source, terms: Terms, *, plan: bool, aa: bool, repeats: int | None, as_json: bool) -> None:
     """Print what the gate can decide, and how often it would contradict itself."""
-    from fairtrial.analyse.gate_plan import gate_against_itself, plan_gate
-    from fairtrial.cli.gate_page import print_itself, print_plan
 
     planned = plan_gate(source, terms, repeats=repeats) if plan else None
     itself = gate_against_itself(source, terms) if aa else None
     if as_json:
-        from fairtrial.reports.json import gate_outlook_document
-
         print_json(gate_outlook_document(planned, itself))
         return
     if planned:

@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairtrial.analyse.gate_changes import changes_between
+from fairtrial.analyse.run import as_run
 from fairtrial.cli.output import tell_github
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.private import opener
+from fairtrial.forges import discussion, post
+from fairtrial.forges.ci import GITHUB, GITLAB, ci_job
+from fairtrial.reports import SCHEMA_VERSION
+from fairtrial.reports.comment import render, run_of
+from fairtrial.reports.export import export
+from fairtrial.reports.json import gate_document
+from fairtrial.reports.junit import render_gate as render_junit
+from fairtrial.reports.md import render_gate
 
 if TYPE_CHECKING:
     from fairtrial.analyse.gate import Gate
@@ -27,18 +39,11 @@ def renderer(output: str, metric: str) -> Callable[[Gate], str] | None:
     if name.endswith(".html"):
         return None
     if name.endswith(".md"):
-        from fairtrial.reports.md import render_gate
-
         return render_gate
     if name.endswith(".xml"):
-        from fairtrial.reports.junit import render_gate as render_junit
-
         return render_junit
     if name.endswith(".json"):
         import msgspec
-
-        from fairtrial.reports import SCHEMA_VERSION
-        from fairtrial.reports.json import gate_document
 
         return lambda result: msgspec.json.encode(
             {"schema_version": SCHEMA_VERSION, **gate_document(result, metric)}
@@ -51,15 +56,12 @@ def write_output(path: Path, render: Callable[[Gate], str] | None, result: Gate,
     if render is not None:
         write(path, render(result))
         return
-    from fairtrial.reports.export import export
 
-    export(source.runs[-1], str(path))
+    export(as_run(source.runs[-1]), str(path))
 
 
 def write(path: Path, text: str, mode: str = "w") -> None:
     """Write a file, or say why it cannot be written."""
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.core.private import opener
 
     try:
         with open(path, mode, encoding="utf-8", opener=opener) as file:
@@ -71,8 +73,6 @@ def write(path: Path, text: str, mode: str = "w") -> None:
 def append_github_summary(result: Gate) -> None:
     """Append the result to $GITHUB_STEP_SUMMARY, which GitHub shows on the job's page."""
     if target := os.environ.get("GITHUB_STEP_SUMMARY"):
-        from fairtrial.reports.md import render_gate
-
         write(Path(target), render_gate(result), "a")
 
 
@@ -96,8 +96,6 @@ def _property(text: str) -> str:
 
 def comment(result: Gate, source: Source, against: Source | None, service: str, report: str | None) -> None:
     """Write the comment on the pull request; if that is not possible, say so and let the gate's verdict stand."""
-    from fairtrial.analyse.gate_changes import changes_between
-    from fairtrial.reports.comment import render
 
     run = source.runs[0]
     suite = run.record.suite_name
@@ -117,7 +115,6 @@ def artefacts_of_job() -> str | None:
 
 
 def _why_no_comment() -> str:
-    from fairtrial.forges.ci import GITHUB, GITLAB, ci_job
 
     job = ci_job(os.environ)
     if job is None or job.service in (GITHUB, GITLAB):
@@ -127,9 +124,6 @@ def _why_no_comment() -> str:
 
 def post_comment(body: str, suite: str, run_id: str, service: str) -> None:
     """Create the comment or update it in place."""
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.forges import discussion, post
-    from fairtrial.reports.comment import run_of
 
     try:
         where = discussion(service, os.environ)

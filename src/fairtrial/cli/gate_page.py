@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairtrial.analyse.gate import gate_line
+from fairtrial.analyse.gate_changes import reuse_words
+from fairtrial.cli.console import Console
+from fairtrial.cli.tables import table
+from fairtrial.present.words.gate_plans import COLUMNS, itself_lines, plan_advice, plan_line, plan_rows
+from fairtrial.text.printable import printable
+
 if TYPE_CHECKING:
     from fairtrial.analyse.gate import Gate
     from fairtrial.analyse.gate_changes import Changes
@@ -16,10 +23,6 @@ _MOST_FLAKY = 10
 def print_gate(result: Gate, changes: Changes | None = None) -> None:
     """Print every check and the result."""
     from rich.text import Text
-
-    from fairtrial.analyse.gate import gate_line
-    from fairtrial.cli.console import Console
-    from fairtrial.text.printable import printable
 
     console = Console(highlight=False)
     for check in result.checks:
@@ -54,7 +57,6 @@ def _listed(result: Gate) -> list[str]:
 
 
 def _change_lines(changes: Changes) -> list[str]:
-    from fairtrial.analyse.gate_changes import reuse_words
 
     changed = f"Changed: {'; '.join(changes.changed)}. " if changes.changed else ""
     return [f"{changed}{reuse_words(changes)}"]
@@ -63,10 +65,6 @@ def _change_lines(changes: Changes) -> list[str]:
 def print_plan(plan: GatePlan) -> None:
     """Print what a gate can decide."""
     from rich.text import Text
-
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.tables import table
-    from fairtrial.present.words.gate_plans import COLUMNS, plan_advice, plan_line, plan_rows
 
     console = Console(highlight=False)
     for arm in plan.arms:
@@ -81,10 +79,6 @@ def print_plan(plan: GatePlan) -> None:
 def print_itself(itself: AgainstItself) -> None:
     """Print how often a gate contradicts itself."""
     from rich.text import Text
-
-    from fairtrial.cli.console import Console
-    from fairtrial.present.words.gate_plans import itself_lines
-    from fairtrial.text.printable import printable
 
     console = Console(highlight=False)
     for arm in itself.arms:

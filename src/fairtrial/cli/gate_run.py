@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from fairtrial import pipeline
 from fairtrial.cli.options import load_dotenv, raise_open_file_limit, run_coroutine, tune_garbage_collector
+from fairtrial.cli.watch import watcher
+from fairtrial.config import RunOptions
+from fairtrial.config.advice import ending_models
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
@@ -29,11 +33,6 @@ def is_suite(name: str) -> bool:
 def run_for_gate(suite: str, store: Store, *, replay: bool, repeats: int | None, quiet: bool) -> Ran:
     """Run a suite with stored answers wherever they are still valid; without keys, with stored answers only."""
     import msgspec
-
-    from fairtrial import pipeline
-    from fairtrial.cli.watch import watcher
-    from fairtrial.config import RunOptions
-    from fairtrial.config.advice import ending_models
 
     tune_garbage_collector()
     raise_open_file_limit()

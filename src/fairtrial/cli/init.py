@@ -9,7 +9,9 @@ from shlex import quote
 import click
 
 from fairtrial.cli.options import option
-from fairtrial.suites import KINDS
+from fairtrial.config.schema import suite_schema
+from fairtrial.core.errors import FairtrialError
+from fairtrial.suites import KINDS, files_of_kind
 
 _NEEDS = {
     "agent": ("mcp", "pip install 'fairtrial[agents]'"),
@@ -27,10 +29,6 @@ def command(folder: Path, kind: str, force: bool) -> None:
     Every kind runs offline and without a key: models are scripted until you name real ones.
     """
     import msgspec
-
-    from fairtrial.config.schema import suite_schema
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.suites import files_of_kind
 
     schema = msgspec.json.format(msgspec.json.encode(suite_schema())).decode() + "\n"
     files = {folder / name: text for name, text in (files_of_kind(kind) | {"suite.schema.json": schema}).items()}

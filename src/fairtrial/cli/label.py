@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairtrial.analyse import Run
+from fairtrial.cli.console import Console
 from fairtrial.cli.options import in_store, json_option, open_store, option, print_json, store_option
-from fairtrial.text.printable import counted
+from fairtrial.present.words.judges import label_lines
+from fairtrial.reports.json import labels_document
+from fairtrial.store import opinions
+from fairtrial.text.printable import counted, printable
+from fairtrial.workflows.label import Label, add_labels, read_labels, read_mark, write_sample
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
@@ -53,9 +59,6 @@ def command(
 
     Without options, shows the result of the labels so far.
     """
-    from fairtrial.analyse import Run
-    from fairtrial.store import opinions
-    from fairtrial.workflows.label import Label, add_labels, read_labels, read_mark, write_sample
 
     stored_run = Run.find(run, open_store(store))
     if (sample is None) != (output is None):
@@ -86,11 +89,6 @@ def command(
 
 def _show(run: Run, *, as_json: bool) -> None:
     from rich.text import Text
-
-    from fairtrial.cli.console import Console
-    from fairtrial.present.words.judges import label_lines
-    from fairtrial.reports.json import labels_document
-    from fairtrial.text.printable import printable
 
     arms = run.arms
     if as_json:

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from fairtrial.analyse import Run
+from fairtrial.analyse.asked import asked_brief
+from fairtrial.analyse.leaderboard import run_leaderboard
+from fairtrial.analyse.summary import ranked
+from fairtrial.cli.axis import MIN_WIDTH, Axis
+from fairtrial.cli.console import Console
+from fairtrial.cli.layout import FIRST, QUIET, Column, cells, print_lines, table_lines, total_width
 from fairtrial.cli.options import in_store, json_option, open_store, option, plain_option, print_json, store_option
+from fairtrial.cli.tables import shortened
+from fairtrial.reports.json import document
+from fairtrial.text.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +39,6 @@ _MOST_ARMS, _MOST_TRIALS = 12, 50_000  # in larger runs it takes too long to fin
 @json_option
 def command(limit: int, ids: bool, plain: bool, store: str | None, as_json: bool) -> None:
     """List the runs in the store, newest first. Commands take a run's number, its id or a prefix of it, or a tag."""
-    from fairtrial.analyse import Run
-    from fairtrial.reports.json import document
 
     opened = open_store(store)
     records = opened.runs()
@@ -69,10 +77,6 @@ def _print(
 ) -> None:
     from rich.text import Text
 
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.layout import QUIET, print_lines, table_lines
-    from fairtrial.text.printable import printable
-
     console = Console()
     leaders = [_leaders(run, summary) for run, summary in zip(runs, summaries, strict=True)]
     columns = _columns(runs, summaries, leaders, console.page_width, ids=ids, plain=plain)
@@ -91,8 +95,6 @@ def _print(
 def _columns(
     runs: list[Run], summaries: list[RunSummary], leaders: list[_Leaders], width: int, *, ids: bool, plain: bool
 ) -> list[Column]:
-    from fairtrial.cli.axis import MIN_WIDTH
-    from fairtrial.cli.layout import QUIET, Column, cells, total_width
 
     numbers = [str(run.record.number) for run in runs]
     scored = [_scored(summary) for summary in summaries]
@@ -121,10 +123,6 @@ def _name_columns(summaries: list[RunSummary], leaders: list[_Leaders], room: in
     """Return the columns with the suites' names, never cut below 14 characters, and with the leaders."""
     from rich.text import Text
 
-    from fairtrial.cli.layout import FIRST, QUIET, Column, cells
-    from fairtrial.cli.tables import shortened
-    from fairtrial.text.printable import printable
-
     wanted = max(Text(summary.suite).cell_len for summary in summaries)
     leads = max(len("leads"), min(_MAX_LEADS, max(Text(f"{one.glyph} {one.names}").cell_len for one in leaders)))
     suite = min(wanted, _MAX_SUITE, max(_MIN_SUITE, room - leads))
@@ -142,8 +140,6 @@ def _name_columns(summaries: list[RunSummary], leaders: list[_Leaders], room: in
 
 def _bars(leaders: list[_Leaders], width: int) -> Column:
     """Draw the intervals of the leaders on one axis."""
-    from fairtrial.cli.axis import Axis
-    from fairtrial.cli.layout import FIRST, Column
 
     ends = [end for one in leaders for end in (one.mean, *(one.bounds or ())) if end is not None]
     axis = Axis(ends or [0.0, 100.0], width, within=(0.0, 100.0))
@@ -152,8 +148,6 @@ def _bars(leaders: list[_Leaders], width: int) -> Column:
 
 def _leaders(run: Run, summary: RunSummary) -> _Leaders:
     """Return who leads: `▲` alone, `?` together with others; `●` the run goes on, `■` it was stopped."""
-    from fairtrial.analyse.leaderboard import run_leaderboard
-    from fairtrial.analyse.summary import ranked
 
     if summary.status == "running":
         return _Leaders("●", "running")
@@ -215,7 +209,6 @@ def _when(created: float, status: str) -> str:
 
 def _below(summary: RunSummary, tags: dict[str, list[str]]) -> str:
     """Return the line below a run: which cases it has if not all, its tags, its series and the series' tags."""
-    from fairtrial.present.words.asked import asked_brief
 
     series = summary.series_id
     parts = [asked_brief(summary.asked)] if summary.asked else []

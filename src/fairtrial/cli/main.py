@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from fairtrial.cli.output import clean_streams
+from fairtrial.core import registry
 from fairtrial.core.trust import of_command
 
 # The one-line descriptions are here and nowhere else, so that listing the commands does not import them.
@@ -42,13 +43,8 @@ COMMANDS = {
     "pairwise": "Let a judge compare stored answers, two at a time, in both orders.",
     "calibrate": "Measure how reliable a judge is.",
     "label": "Let people label answers, and correct a judge's scores with the labels.",
-    "arena": "Let models write web pages, and score them in a real browser.",
     "vote": "Vote between answers without knowing which arm wrote them.",
     "serve": "Start the web interface: suites, runs, comparisons, judges, votes.",
-    "replicate": "Repeat the politeness studies on any model: 50 questions, five tones, ten runs.",
-    "optim": "Compare prompt styles on optimisation problems.",
-    "baseline": "Solve an optimisation problem and certify the solution.",
-    "import": "Import results of other tools, or convert their suites.",
     "scorers": "List the scorers and what each is good for.",
     "models": "List the providers, and their models with prices, context windows and what they take.",
     "fetch": "Download the weights of the embedded model.",
@@ -66,13 +62,15 @@ class Commands(click.Group):
     """A click group that imports each command's module on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(dict.fromkeys((*COMMANDS, *registry.listed("commands"))))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        if cmd_name in COMMANDS:
+            command: click.Command = import_module(f"fairtrial.cli.{cmd_name}").command
+        elif cmd_name in registry.listed("commands"):
+            command = registry.load("commands", cmd_name)
+        else:
             return None
-        name = f"{cmd_name}_" if cmd_name in ("import",) else cmd_name
-        command: click.Command = import_module(f"fairtrial.cli.{name}").command
         command.name = cmd_name
         return command
 
@@ -87,15 +85,23 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, self._summary(ctx, name)) for name in self.list_commands(ctx)])
+
+    def _summary(self, ctx: click.Context, name: str) -> str:
+        """Return what a command does in one line; only a plug-in's has to be imported for it."""
+        known = COMMANDS.get(name) or ((part := registry.built_in("commands").get(name)) and part.summary)
+        if known:
+            return known
+        command = self.get_command(ctx, name)
+        assert command is not None
+        return command.get_short_help_str(100)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from fairtrial.core.registry import nearest
-
-            raise click.UsageError(f"unknown command `{args[0]}`{nearest(args[0], list(COMMANDS))}")
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            raise click.UsageError(f"unknown command `{args[0]}`{registry.nearest(args[0], known)}")
         name, command, rest = super().resolve_command(ctx, args)
         ctx.with_resource(of_command(name or ""))
         return name, command, rest

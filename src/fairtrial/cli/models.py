@@ -7,7 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairtrial import pipeline
+from fairtrial.cli.models_page import (
+    ages,
+    model_document,
+    print_model,
+    print_models,
+    print_providers,
+    print_refreshed,
+    print_retiring,
+)
 from fairtrial.cli.options import env_addresses_option, json_option, load_dotenv, option, print_json, run_coroutine
+from fairtrial.core import registry
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.providers import api_providers, plain_name, split_name
+from fairtrial.core.settings import target_specs
+from fairtrial.providers import models
+from fairtrial.providers.refresh import refresh
+from fairtrial.providers.retirement import NOTED, retirement, retiring, today
+from fairtrial.providers.sheet import sheet_of
 
 if TYPE_CHECKING:
     from fairtrial.providers.models import Model
@@ -50,8 +68,6 @@ def command(names: tuple[str, ...], refresh: bool, retiring: bool, within: int |
 
 
 def _refresh(*, as_json: bool) -> int:
-    from fairtrial.cli.models_page import ages, print_refreshed
-    from fairtrial.providers.refresh import refresh
 
     found = run_coroutine(refresh(os.environ))
     if as_json:
@@ -64,8 +80,6 @@ def _refresh(*, as_json: bool) -> int:
 
 
 def _retiring(suites: tuple[str, ...], within: int | None, *, as_json: bool) -> int:
-    from fairtrial.cli.models_page import print_retiring
-    from fairtrial.providers.retirement import NOTED
 
     days = NOTED if within is None else within
     found = _of_suites(suites, days) if suites else _of_all(days)
@@ -79,9 +93,6 @@ def _retiring(suites: tuple[str, ...], within: int | None, *, as_json: bool) -> 
 
 
 def _of_suites(suites: tuple[str, ...], days: int) -> list[Retirement]:
-    from fairtrial import pipeline
-    from fairtrial.core.settings import target_specs
-    from fairtrial.providers.retirement import retiring
 
     loaded = [pipeline.load(suite, placeholders=True) for suite in suites]
     return retiring((spec for suite in loaded for spec in target_specs(suite.arms, suite.settings)), days)
@@ -91,9 +102,6 @@ def _of_all(days: int) -> list[Retirement]:
     """Return what is known about the models of vendors, without those that ended long ago."""
     from datetime import date, timedelta
 
-    from fairtrial.providers import models
-    from fairtrial.providers.retirement import retirement, today
-
     names = (model.name.partition(":") for model in models.of_vendors())
     found = [known for provider, _, model in names if (known := retirement(provider, model, within=days))]
     recent = today() - timedelta(days=_RECENT)
@@ -102,8 +110,6 @@ def _of_all(days: int) -> list[Retirement]:
 
 
 def _show_model(name: str, *, as_json: bool) -> None:
-    from fairtrial.cli.models_page import model_document, print_model
-    from fairtrial.core.providers import plain_name, split_name
 
     provider, model = split_name(name)
     provider = _known(plain_name(provider))
@@ -114,9 +120,6 @@ def _show_model(name: str, *, as_json: bool) -> None:
 
 
 def _show_models(given: str, *, as_json: bool) -> None:
-    from fairtrial.cli.models_page import ages, print_models
-    from fairtrial.core.providers import plain_name
-    from fairtrial.providers import models
 
     name = _known(plain_name(given))
     found = models.of_provider(name)
@@ -130,9 +133,6 @@ def _show_models(given: str, *, as_json: bool) -> None:
 
 def _known(name: str) -> str:
     """Return the name of a provider; raise an error with the nearest one if there is none."""
-    from fairtrial.core import registry
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.core.providers import api_providers
 
     if name not in api_providers():
         raise FairtrialError(f"unknown provider `{name}`{registry.nearest(name, list(api_providers()))}")
@@ -140,9 +140,6 @@ def _known(name: str) -> str:
 
 
 def _show_providers(*, as_json: bool) -> None:
-    from fairtrial.cli.models_page import print_providers
-    from fairtrial.core.providers import api_providers
-    from fairtrial.providers import models
 
     rows = [
         (name, provider.ready(os.environ), provider.variables, len(models.of_provider(name)), provider.local)
@@ -157,9 +154,6 @@ def _show_providers(*, as_json: bool) -> None:
 
 def _document(model: Model) -> dict[str, Any]:
     import msgspec
-
-    from fairtrial.providers import models
-    from fairtrial.providers.sheet import sheet_of
 
     known = sheet_of(*model.name.split(":", 1))
     ending = {name: getattr(known, name) for name in ("ends", "not_before", "successor", "served_by")}

@@ -197,9 +197,7 @@ def _repeated(store: str) -> str:
 
 
 def _takes_store(command: str) -> bool:
-    from fairtrial.cli.main import cli
-
-    found: click.Command = cli
+    found: click.Command = click.get_current_context().find_root().command
     for word in command.split()[1:]:
         if not isinstance(found, click.Group):
             break

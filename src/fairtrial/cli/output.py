@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.private import write_private
 from fairtrial.text.printable import printable, without_commands
 
 
@@ -74,8 +76,6 @@ def clean_streams() -> Iterator[None]:
 
 def write_file(path: Path, body: bytes) -> None:
     """Write a file, and its folder if need be; a file that cannot be written is an error in one sentence."""
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.core.private import write_private
 
     try:
         write_private(path, body)

@@ -14,10 +14,10 @@ from fairtrial.cli.console import Console
 from fairtrial.cli.differences import NARROW, Row, difference_lines
 from fairtrial.cli.layout import FIRST, LOUD, QUIET, Column, cells, print_block, print_wrapped, table_lines, total_width
 from fairtrial.cli.tables import shortened
+from fairtrial.core.formatting import Scale, signs
 from fairtrial.present.words.changes import two_times
 from fairtrial.present.words.comparisons import agreement_line, brief_lines, method_words, why_undecided
 from fairtrial.present.words.leaderboards import settle_words
-from fairtrial.present.words.scale import Scale, signs
 from fairtrial.text.printable import counted, one_line, printable
 
 MAX_METRICS = 8

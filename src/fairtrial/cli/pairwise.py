@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairtrial.cli.console import Console
 from fairtrial.cli.options import (
     env_addresses_option,
     json_option,
@@ -20,7 +21,12 @@ from fairtrial.cli.options import (
     run_coroutine,
     store_option,
 )
-from fairtrial.text.printable import counted
+from fairtrial.cli.tables import table
+from fairtrial.core.formatting import money
+from fairtrial.present.words.judges import order_line, pair_cells
+from fairtrial.reports.json import pairs_document
+from fairtrial.text.printable import counted, printable
+from fairtrial.workflows.pairwise import apair
 
 if TYPE_CHECKING:
     from fairtrial.analyse.pairs import PairsSummary
@@ -53,8 +59,6 @@ def command(
 
     A preference that changes with the order counts as a tie. Pairs that were compared before are not judged again.
     """
-    from fairtrial.reports.json import pairs_document
-    from fairtrial.workflows.pairwise import apair
 
     opened = open_store(store)
     load_dotenv_of(run, opened)
@@ -85,8 +89,6 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], None] | None]:
         return
     from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
-    from fairtrial.cli.console import Console
-
     columns = (TextColumn("pairs compared"), TextColumn("{task.completed}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("pairs", total=None)
@@ -96,12 +98,6 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], None] | None]:
 def print_pairs(summary: PairsSummary) -> None:
     """Print which arm each judge prefers, and how much the order influences the judge."""
     from rich.text import Text
-
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.tables import table
-    from fairtrial.present.words.judges import order_line, pair_cells
-    from fairtrial.present.words.numbers import money
-    from fairtrial.text.printable import printable
 
     console = Console(highlight=False)
     if not summary.pairs:

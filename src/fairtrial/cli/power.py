@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairtrial.analyse.planning import DELTAS, plan_power
+from fairtrial.analyse.score_table import choose, find_sources, read_scores
+from fairtrial.cli.console import Console
 from fairtrial.cli.options import Margin, json_option, open_store, option, print_json, store_option
+from fairtrial.cli.tables import table
+from fairtrial.core.formatting import number
+from fairtrial.present.words.planning import NEEDED, power_line, power_table
+from fairtrial.reports.json import power_document
 
 if TYPE_CHECKING:
     from fairtrial.analyse.planning import PairPower
@@ -53,9 +60,6 @@ def command(
 
     The numbers allow for the uncertainty of the spread measured in RUNS: the fewer cases there, the more are needed.
     """
-    from fairtrial.analyse.planning import DELTAS, plan_power
-    from fairtrial.analyse.score_table import choose, find_sources, read_scores
-    from fairtrial.reports.json import power_document
 
     scores = read_scores(find_sources(runs, open_store(store)))
     differences = [delta / 100 for delta in deltas] or DELTAS
@@ -76,11 +80,6 @@ def command(
 
 def _print_pair(pair: PairPower, power: float) -> None:
     from rich.text import Text
-
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.tables import table
-    from fairtrial.present.words.numbers import number
-    from fairtrial.present.words.planning import NEEDED, power_line, power_table
 
     console = Console(highlight=False)
     console.print(Text(f"{pair.a} against {pair.b}", style="bold"), soft_wrap=True)

@@ -8,6 +8,22 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairtrial.analyse.leaderboard import table_leaderboard
+from fairtrial.analyse.rank import rank
+from fairtrial.analyse.score_table import check_metric, find_sources, read_scores
+from fairtrial.cli.axis import MIN_WIDTH, Axis
+from fairtrial.cli.console import Console
+from fairtrial.cli.layout import (
+    FIRST,
+    QUIET,
+    Column,
+    cells,
+    print_commands,
+    print_lines,
+    print_wrapped,
+    table_lines,
+    total_width,
+)
 from fairtrial.cli.options import (
     json_option,
     metric_key,
@@ -18,6 +34,11 @@ from fairtrial.cli.options import (
     runs_in_command,
     store_option,
 )
+from fairtrial.cli.tables import short_names, table
+from fairtrial.core.formatting import Scale
+from fairtrial.present.words.leaderboards import headline
+from fairtrial.present.words.ranks import COLUMNS, ranked_cells, ranking_headline, ranking_verdict, style_line
+from fairtrial.reports.json import ranking_document
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -57,12 +78,6 @@ def command(
     Ratings are Bradley–Terry (and Elo) from judges' verdicts on pairs (`fairtrial pairwise`), from people's votes
     (`fairtrial vote`), from both, or from scores: the arm with the higher score on a case wins it.
     """
-    from fairtrial.analyse.leaderboard import table_leaderboard
-    from fairtrial.analyse.rank import rank
-    from fairtrial.analyse.score_table import check_metric, find_sources, read_scores
-    from fairtrial.present.words.leaderboards import headline
-    from fairtrial.present.words.ranks import ranking_verdict
-    from fairtrial.reports.json import ranking_document
 
     scores = read_scores(find_sources(runs, open_store(store)))
     key = None if metric is None else metric_key(metric)
@@ -79,8 +94,6 @@ def command(
 
 
 def _print_next(runs: Sequence[str], *, matrix: bool) -> None:
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.layout import print_commands
 
     named = runs_in_command(runs)
     commands = [(f"fairtrial compare{named}", "by how much, pair by pair")]
@@ -90,9 +103,6 @@ def _print_next(runs: Sequence[str], *, matrix: bool) -> None:
 
 def print_ranking(ranking: Ranking, verdict: str, *, matrix: bool = False, plain: bool = False) -> None:
     """Print the ranking: the verdict, every arm with its interval, what the ratings are worth, notes."""
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.layout import QUIET, print_lines, print_wrapped, table_lines
-    from fairtrial.present.words.ranks import ranking_headline, style_line
 
     console = Console()
     print_wrapped(console, verdict, "bold")
@@ -112,10 +122,6 @@ def print_ranking(ranking: Ranking, verdict: str, *, matrix: bool = False, plain
 
 def _columns(ranking: Ranking, width: int, *, plain: bool) -> list[Column]:
     """Return the table of a ranking, with a bar if there is room: of the ratings if they make the ranks."""
-    from fairtrial.cli.axis import MIN_WIDTH
-    from fairtrial.cli.layout import FIRST, Column, cells, total_width
-    from fairtrial.cli.tables import short_names
-    from fairtrial.present.words.ranks import COLUMNS, ranked_cells
 
     rows = [ranked_cells(place, ranking.metric) for place in ranking.places]
     first = {place.label for place in ranking.places if place.rank == 1}
@@ -140,9 +146,6 @@ def _columns(ranking: Ranking, width: int, *, plain: bool) -> list[Column]:
 
 
 def _bars(ranking: Ranking, styles: Sequence[str], width: int) -> Column:
-    from fairtrial.cli.axis import Axis
-    from fairtrial.cli.layout import Column
-    from fairtrial.present.words.scale import Scale
 
     factor = Scale(ranking.metric).factor
     rated = ranking.by_pairs and all(place.rating is not None for place in ranking.places)
@@ -162,7 +165,6 @@ def _bars(ranking: Ranking, styles: Sequence[str], width: int) -> Column:
 
 
 def _matrix_table(matrix: WinMatrix) -> Table:
-    from fairtrial.cli.tables import table
 
     rows = []
     for number, label in enumerate(matrix.labels):

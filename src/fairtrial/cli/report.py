@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import click
 
+from fairtrial.analyse import Run
+from fairtrial.analyse.run import as_run
+from fairtrial.analyse.score_table import find_sources
+from fairtrial.cli.finish import check_outputs
 from fairtrial.cli.options import open_store, option, store_option
+from fairtrial.core.errors import FairtrialError
+from fairtrial.reports.export import export
+from fairtrial.reports.site import check_address, runs_of_suite, write_site
 
 
 @click.command()
@@ -20,7 +27,6 @@ def command(
     runs: tuple[str, ...], output: str | None, site: str | None, suite: str | None, base_url: str, store: str | None
 ) -> None:
     """Write RUN as one self-contained HTML page that opens from disk, without a network; or several as a site."""
-    from fairtrial.core.errors import FairtrialError
 
     if site is None and (suite or base_url):
         raise FairtrialError("--suite and --base-url go with --site, which names the folder of the site")
@@ -31,10 +37,6 @@ def command(
 
 
 def _write_page(runs: tuple[str, ...], output: str, store: str | None) -> None:
-    from fairtrial.analyse import Run
-    from fairtrial.cli.finish import check_outputs
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.reports.export import export
 
     if len(runs) > 1:
         raise FairtrialError("a report is about one run: --site DIR writes several")
@@ -47,14 +49,12 @@ def _write_page(runs: tuple[str, ...], output: str, store: str | None) -> None:
 
 
 def _write_site(names: tuple[str, ...], folder: str, suite: str | None, base_url: str, store: str | None) -> None:
-    from fairtrial.analyse.score_table import find_sources
-    from fairtrial.reports.site import check_address, runs_of_suite, write_site
 
     check_address(base_url)
     opened = open_store(store)
     runs = runs_of_suite(opened, suite) if suite else []
     if names or not suite:
-        runs += [run for source in find_sources(names, opened) for run in source.runs]
+        runs += [as_run(run) for source in find_sources(names, opened) for run in source.runs]
     written = write_site(runs, folder, base_url=base_url)
     click.echo(
         f"written: {written.folder}/index.html ({written.pages} {'page' if written.pages == 1 else 'pages'})", err=True

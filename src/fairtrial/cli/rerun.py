@@ -16,6 +16,8 @@ from pathlib import Path
 
 import click
 
+from fairtrial import pipeline
+from fairtrial.core.errors import FairtrialError
 from fairtrial.text.printable import counted
 
 _LOOK_EVERY = 0.2  # seconds
@@ -84,8 +86,6 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 def _files_of(suite: str) -> set[Path]:
     """Return the files that make up a suite: itself, what it names, and the code next to it."""
-    from fairtrial import pipeline
-    from fairtrial.core.errors import FairtrialError
 
     path = Path(suite)
     files = {path, path.parent / ".env", *_code_below(path.parent)}

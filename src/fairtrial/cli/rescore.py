@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from fairtrial.cli.finish import Ending, check_outputs
 from fairtrial.cli.options import (
     engine_option,
     env_addresses_option,
@@ -20,6 +21,9 @@ from fairtrial.cli.options import (
     store_option,
     workers_option,
 )
+from fairtrial.cli.watch import watcher
+from fairtrial.engine.engines import where_of
+from fairtrial.workflows.resume import arescore, use_scoring
 
 
 @click.command()
@@ -56,10 +60,6 @@ def command(
     No new answers are requested, and no verdict is paid for twice: a verdict on the same answer and the same prompt is
     reused. The earlier scores stay in the store; the new ones become the run's current scores.
     """
-    from fairtrial.cli.finish import Ending, check_outputs
-    from fairtrial.cli.watch import watcher
-    from fairtrial.engine.engines import where_of
-    from fairtrial.workflows.resume import arescore, use_scoring
 
     opened = open_store(store)
     load_dotenv_of(run, opened)

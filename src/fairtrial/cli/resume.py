@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairtrial.analyse import Run
+from fairtrial.cli.finish import Ending, check_outputs, exit_code
 from fairtrial.cli.options import (
     engine_option,
     env_addresses_option,
@@ -24,6 +26,10 @@ from fairtrial.cli.options import (
     tune_garbage_collector,
     workers_option,
 )
+from fairtrial.cli.watch import watcher
+from fairtrial.engine.engines import where_of
+from fairtrial.store.trial_query import TrialQuery, matching_trials
+from fairtrial.workflows.resume import aresume, aresume_series, refuse_imported
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
@@ -58,10 +64,6 @@ def make_resume_command(mode: Mode, help_text: str) -> click.Command:
         plain: bool,
         **overrides: Any,
     ) -> int:
-        from fairtrial.cli.finish import Ending, check_outputs, exit_code
-        from fairtrial.cli.watch import watcher
-        from fairtrial.engine.engines import where_of
-        from fairtrial.workflows.resume import aresume, aresume_series, refuse_imported
 
         where = where_of(engine, workers)
         opened = open_store(store)
@@ -90,8 +92,6 @@ def make_resume_command(mode: Mode, help_text: str) -> click.Command:
 
 def _nothing_to_retry(name: str, store: Store) -> Run | None:
     """Return the run if it has ended and no trial of it lacks a score; else None."""
-    from fairtrial.analyse import Run
-    from fairtrial.store.trial_query import TrialQuery, matching_trials
 
     run = Run.find(name, store)
     if run.status == "running" or matching_trials(store, run.record, TrialQuery(failed=True, unscored=True)):

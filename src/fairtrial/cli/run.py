@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from fairtrial import pipeline
+from fairtrial.cli.calibrate import how_to_calibrate
+from fairtrial.cli.console import Console
+from fairtrial.cli.finish import Ending, check_outputs, exit_code
 from fairtrial.cli.options import (
     Margin,
     engine_option,
@@ -27,6 +31,17 @@ from fairtrial.cli.options import (
     tune_garbage_collector,
     workers_option,
 )
+from fairtrial.cli.rerun import watch_suite
+from fairtrial.cli.watch import watcher
+from fairtrial.config import RunOptions
+from fairtrial.config.advice import lines
+from fairtrial.core.formatting import money
+from fairtrial.engine.engines import where_of
+from fairtrial.engine.job import HERE
+from fairtrial.text.printable import counted
+from fairtrial.workflows.calibrate import calibration_notes
+from fairtrial.workflows.estimate import estimate
+from fairtrial.workflows.series import arun_series
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
@@ -87,12 +102,8 @@ def command(context: click.Context, /, suite: str, watch: bool, **options: Any) 
 
     Answers are stored as they arrive; nothing is lost on Ctrl-C, and `fairtrial resume` continues the run.
     """
-    from fairtrial import pipeline
 
     if watch:
-        from fairtrial.cli.finish import check_outputs
-        from fairtrial.cli.rerun import watch_suite
-
         check_outputs(options["outputs"])
         if options["runs"] > 1 or options["dry_run"] or options["stop_when"]:
             raise click.UsageError("--watch cannot be combined with --runs, --dry-run or --stop-when")
@@ -120,9 +131,6 @@ def run_loaded(
 
     `show_result` prints the result of the run in place of its page, and says whether it could.
     """
-    from fairtrial.cli.finish import Ending, check_outputs
-    from fairtrial.config import RunOptions
-    from fairtrial.engine.engines import where_of
 
     check_outputs(outputs)
     where = where_of(engine, workers)
@@ -158,14 +166,6 @@ def _arguments(context: click.Context) -> list[str]:
 
 def run_suite(suite: Suite, ending: Ending, *, runs: int, store: str | None, where: Where | None = None) -> int:
     """Run a loaded suite once or as a series, and report each run."""
-    from fairtrial import pipeline
-    from fairtrial.cli.calibrate import how_to_calibrate
-    from fairtrial.cli.finish import exit_code
-    from fairtrial.cli.watch import watcher
-    from fairtrial.config.advice import lines
-    from fairtrial.engine.job import HERE
-    from fairtrial.workflows.calibrate import calibration_notes
-    from fairtrial.workflows.series import arun_series
 
     tune_garbage_collector()
     raise_open_file_limit()
@@ -197,7 +197,6 @@ def run_suite(suite: Suite, ending: Ending, *, runs: int, store: str | None, whe
 
 
 def _show_plan(suite: Suite, *, as_json: bool) -> int:
-    from fairtrial.workflows.estimate import estimate
 
     plan = estimate(suite)
     if as_json:
@@ -206,10 +205,6 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
         print_json(msgspec.to_builtins(plan))
         return 0
     from rich.table import Table
-
-    from fairtrial.cli.console import Console
-    from fairtrial.present.words.numbers import money
-    from fairtrial.text.printable import counted
 
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for name in ("arm", "trials", "prompt tokens", "cost at most"):
@@ -232,14 +227,12 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
 
 
 def _at_most(usd: float | None) -> str:
-    from fairtrial.present.words.numbers import money
 
     return "unknown" if usd is None else f"{money(usd)} at most"
 
 
 def _against_budget(plan: CostEstimate) -> str:
     """Return whether a budget is enough, as the end of a sentence."""
-    from fairtrial.present.words.numbers import money
 
     if plan.budget_usd is None:
         return ""

@@ -9,6 +9,7 @@ from shlex import quote
 from rich.text import Text
 
 from fairtrial.analyse import Run
+from fairtrial.analyse.asked import by_budget
 from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.leaderboard import Leaderboard, run_leaderboard
 from fairtrial.analyse.summary import ArmSummary, Metric, RunSummary
@@ -28,12 +29,11 @@ from fairtrial.cli.layout import (
 )
 from fairtrial.cli.options import in_store
 from fairtrial.cli.tables import short_names, shortened
+from fairtrial.core.formatting import cost_fact, milliseconds, money, number
 from fairtrial.present.words.arm_notes import notes, other_lines
-from fairtrial.present.words.asked import by_budget
 from fairtrial.present.words.judges import rubric_words
 from fairtrial.present.words.kinds import NOTE, KindTable, kind_tables
 from fairtrial.present.words.leaderboards import headline, settle_words
-from fairtrial.present.words.numbers import cost_fact, milliseconds, money, number
 from fairtrial.present.words.runs import (
     deviation_cell,
     deviation_legend,

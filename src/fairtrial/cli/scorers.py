@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
+from fairtrial.cli.console import Console
 from fairtrial.cli.options import json_option, print_json
+from fairtrial.core import registry
 
 
 @click.command()
@@ -13,15 +15,11 @@ def command(as_json: bool) -> None:
     """List the scorers: scale, reproducibility, how many runs each needs, and what it is good for."""
     import msgspec
 
-    from fairtrial.core import registry
-
     guides = {name: registry.load("scorers", name).guide for name in registry.names("scorers")}
     if as_json:
         print_json({name: msgspec.to_builtins(guide) for name, guide in guides.items()})
         return
     from rich.table import Table
-
-    from fairtrial.cli.console import Console
 
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for column in ("scorer", "scale", "reproducibility", "runs", "best for"):

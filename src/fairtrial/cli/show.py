@@ -8,9 +8,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairtrial.analyse import Run
+from fairtrial.analyse.cases import case_results
+from fairtrial.analyse.kind_means import by_kind
+from fairtrial.analyse.scorers_used import scorer_label
+from fairtrial.analyse.sent import sent_text
+from fairtrial.analyse.series_summary import summarise_series
+from fairtrial.cli.console import Console
 from fairtrial.cli.options import json_option, open_store, option, plain_option, print_json, store_option
 from fairtrial.cli.output import write_file
+from fairtrial.cli.run_page import print_next, print_run
+from fairtrial.cli.series_page import print_series
+from fairtrial.cli.session_page import show_sessions
+from fairtrial.cli.tables import table
 from fairtrial.cli.trial_filters import Filters
+from fairtrial.cli.trial_list import find_trials, print_trial_documents, print_trials
+from fairtrial.cli.trial_page import next_difference, print_trial
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.formatting import with_deviation
+from fairtrial.reports.json import case_document, context_document, run_document, series_document, trial_document
+from fairtrial.store.browsing import cells, positions_of
+from fairtrial.store.scorings import scorings_of
+from fairtrial.text.printable import printable
+from fairtrial.webpage.extract import extract
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run, TrialRecord
@@ -77,7 +97,6 @@ def command(
     With CASE, show the trials of that case; with CASE and ARM, the whole trial; with --next, that of the next case on
     which arms differ, by ARM or else by the arm with the lowest score there.
     """
-    from fairtrial.analyse import Run
 
     if case is not None and arm is None and not go_on:
         filters["case_ids"] = (*filters["case_ids"], case)
@@ -96,8 +115,6 @@ def command(
     if case is not None and arm is not None:
         trial = _find_trial(stored_run, case, arm)
     if sessions:
-        from fairtrial.cli.session_page import show_sessions
-
         show_sessions(stored_run, as_json=as_json)
     elif trial is not None:
         _show_trial(stored_run, trial, pictures, as_json=as_json)
@@ -120,9 +137,6 @@ def command(
 def _print_document(
     run: Run, filters: Filters, *, by: str | None, baseline: str | None, cases: bool, context: bool
 ) -> None:
-    from fairtrial.analyse.cases import case_results
-    from fairtrial.cli.trial_list import find_trials, print_trial_documents
-    from fairtrial.reports.json import case_document, context_document, run_document
 
     shown = run_document(run, baseline, by) | (context_document(run) if context else {})
     if cases:
@@ -145,9 +159,6 @@ def _print_run(
     plain: bool,
     details: bool,
 ) -> None:
-    from fairtrial.analyse.kind_means import by_kind
-    from fairtrial.cli.run_page import print_next, print_run
-    from fairtrial.cli.trial_list import find_trials, print_trials
 
     if filters.lists_trials:
         print_trials(run, find_trials(run, filters))
@@ -167,9 +178,6 @@ def _print_run(
 
 def _next_case(run: Run, case: str | None, arm: str | None) -> tuple[str, str]:
     """Return the next case on which arms differ, and the arm whose answer to show."""
-    from fairtrial.cli.trial_page import next_difference
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.store.browsing import cells, positions_of
 
     if case is not None and not positions_of(run.store, run.plan.id, case):
         raise FairtrialError(f"run {run.record.number} has no case `{case}`")
@@ -185,8 +193,6 @@ def _next_case(run: Run, case: str | None, arm: str | None) -> tuple[str, str]:
 
 def _find_trial(run: Run, case: str, arm: str) -> str:
     """Return the id of the first trial of a case by an arm."""
-    from fairtrial.cli.trial_list import find_trials
-    from fairtrial.core.errors import FairtrialError
 
     places = find_trials(run, Filters(arms=(arm,), case_ids=(case,))).places
     trial = next(run.trials_at(places[:1]), None)
@@ -196,14 +202,11 @@ def _find_trial(run: Run, case: str, arm: str) -> str:
 
 
 def _show_trial(run: Run, name: str, pictures: Path | None, *, as_json: bool) -> None:
-    from fairtrial.reports.json import trial_document
 
     trial = run.trial(name)
     if as_json:
         print_json(trial_document(trial))
     else:
-        from fairtrial.cli.trial_page import print_trial
-
         print_trial(run, trial)
     if pictures is not None:
         _write_pictures(run, trial, pictures)
@@ -214,9 +217,6 @@ def _show_series(runs: list[Run], *, whole: bool, as_json: bool, plain: bool) ->
         raise click.UsageError(
             f"these options need a single run, not a series; name one of its runs ({', '.join(run.id for run in runs)})"
         )
-    from fairtrial.analyse.series_summary import summarise_series
-    from fairtrial.cli.series_page import print_series
-    from fairtrial.reports.json import series_document
 
     summary = summarise_series(runs)
     print_json(series_document(summary)) if as_json else print_series(summary, plain=plain)
@@ -224,10 +224,6 @@ def _show_series(runs: list[Run], *, whole: bool, as_json: bool, plain: bool) ->
 
 def _print_cases(run: Run) -> None:
     """Print means over repeats with their standard deviation, to show how reliable each arm is on each case."""
-    from fairtrial.analyse.cases import case_results
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.tables import table
-    from fairtrial.present.words.numbers import with_deviation
 
     results = list(case_results(run))
     names = list(dict.fromkeys(name for result in results for name in result.metrics))
@@ -245,7 +241,6 @@ def _print_cases(run: Run) -> None:
 
 
 def _print_claims(run: Run) -> None:
-    from fairtrial.text.printable import printable
 
     for trial in run.trials():
         for claim in (trial.details or {}).get("unverified_claims", ()):
@@ -254,7 +249,6 @@ def _print_claims(run: Run) -> None:
 
 def _write_pictures(run: Run, trial: TrialRecord, folder: Path) -> None:
     """Write a trial's screenshots, and its page as a text file, because a page opened from a file is not sealed."""
-    from fairtrial.webpage.extract import extract
 
     files = {f"{name}.png": body for name, (_, body) in run.files(trial.trial_id).items()}
     html = extract(trial.answer or "").html
@@ -270,10 +264,6 @@ def _write_pictures(run: Run, trial: TrialRecord, folder: Path) -> None:
 def _print_scorings(console: Console, run: Run) -> None:
     """Print the scorings of a run that was scored more than once, and which one is current."""
     from rich.text import Text
-
-    from fairtrial.analyse.scorers_used import scorer_label
-    from fairtrial.store.scorings import scorings_of
-    from fairtrial.text.printable import printable
 
     scorings = scorings_of(run.store, run.id)
     if len(scorings) < 2:
@@ -302,10 +292,6 @@ def _sheet(run: Run) -> str:
 
 def _print_context(run: Run) -> None:
     from rich.text import Text
-
-    from fairtrial.analyse.sent import sent_text
-    from fairtrial.cli.console import Console
-    from fairtrial.text.printable import printable
 
     console = Console(highlight=False)
     for arm in run.plan_arms:

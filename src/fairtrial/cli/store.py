@@ -7,6 +7,10 @@ from pathlib import Path
 import click
 
 from fairtrial.cli.options import json_option, option, print_json, store_option
+from fairtrial.store import Store
+from fairtrial.store.checking import check_store
+from fairtrial.store.copying import copy_calibrations, copy_runs, find_copied
+from fairtrial.text.printable import counted
 
 
 @click.group()
@@ -26,8 +30,6 @@ def command() -> None:
 def check(save: Path | None, store: str | None, as_json: bool) -> int:
     """Check that every row of the store can be read, and save those that can."""
     import msgspec
-
-    from fairtrial.store.checking import check_store
 
     result = check_store(store, save)
     if as_json:
@@ -62,10 +64,6 @@ def copy(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> int:
     the same command continues it.
     """
     import msgspec
-
-    from fairtrial.store import Store
-    from fairtrial.store.copying import copy_calibrations, copy_runs, find_copied
-    from fairtrial.text.printable import counted
 
     opened, destination = Store(source, create=False), Store(target)
     results = []

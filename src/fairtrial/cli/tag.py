@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.store.naming import check_tag
 
 if TYPE_CHECKING:
     from fairtrial.store import Store
@@ -48,7 +49,6 @@ def command(run: str | None, name: str | None, delete: bool, store: str | None, 
 def _set_tag(opened: Store, run: str, name: str | None) -> dict[str, str]:
     if name is None:
         raise click.UsageError("missing name; use `fairtrial tag RUN NAME`")
-    from fairtrial.store.naming import check_tag
 
     check_tag(opened, name)
     records = opened.find_runs(run)

@@ -7,7 +7,25 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairtrial.analyse import Run
+from fairtrial.analyse.tool_report import has_offers, tool_report
+from fairtrial.cli.console import Console
+from fairtrial.cli.layout import (
+    QUIET,
+    VERDICT_STYLES,
+    Column,
+    cells,
+    print_commands,
+    print_lines,
+    print_wrapped,
+    table_lines,
+    total_width,
+)
 from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.cli.tables import short_names
+from fairtrial.core.errors import FairtrialError
+from fairtrial.present.words.tools import TOOL_COLUMNS, arm_sentences, gain_sentence, notes_on, rate_cell, tool_cells
+from fairtrial.reports.tools import document, render
 
 if TYPE_CHECKING:
     from fairtrial.analyse.tool_report import ArmToolReport, ToolReport
@@ -28,10 +46,6 @@ def command(run: str, output: str | None, store: str | None, as_json: bool) -> N
     A gain is the paired difference between two conditions of a target of which one lacks only that server, tool or
     skill. Shares have 95 % intervals over cases.
     """
-    from fairtrial.analyse import Run
-    from fairtrial.analyse.tool_report import has_offers, tool_report
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.reports.tools import document, render
 
     if output not in (None, "-") and not str(output).endswith(_ENDINGS):
         raise click.UsageError(f"-o {output}: name a file that ends in .md, or - for standard output")
@@ -56,9 +70,6 @@ def command(run: str, output: str | None, store: str | None, as_json: bool) -> N
 
 
 def _print(report: ToolReport) -> None:
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.layout import QUIET, VERDICT_STYLES, print_commands, print_wrapped
-    from fairtrial.present.words.tools import gain_sentence, notes_on
 
     console = Console()
     for gain in report.gains:
@@ -82,9 +93,6 @@ def _print(report: ToolReport) -> None:
 def _print_arm(console: Console, arm: ArmToolReport) -> None:
     from rich.text import Text
 
-    from fairtrial.cli.layout import print_lines, print_wrapped, table_lines
-    from fairtrial.present.words.tools import arm_sentences
-
     print_wrapped(console, arm.arm, "bold")
     if arm.tools:
         print_lines(console, table_lines(_tool_columns(arm, console.page_width)))
@@ -97,9 +105,6 @@ def _print_arm(console: Console, arm: ArmToolReport) -> None:
 
 
 def _tool_columns(arm: ArmToolReport, width: int) -> list[Column]:
-    from fairtrial.cli.layout import Column, cells, total_width
-    from fairtrial.cli.tables import short_names
-    from fairtrial.present.words.tools import TOOL_COLUMNS, rate_cell, tool_cells
 
     rows = [tool_cells(tool, rate_cell) for tool in arm.tools]
     columns = [
@@ -115,7 +120,6 @@ def _tool_columns(arm: ArmToolReport, width: int) -> list[Column]:
 
 def _confusion_columns(arm: ArmToolReport) -> list[Column]:
     """Return the matrix with numbered columns, as names are long."""
-    from fairtrial.cli.layout import Column, cells
 
     confusion = arm.confusion
     assert confusion is not None

@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from fairtrial.analyse.summary import ranked
+from fairtrial.cli.console import Console
+from fairtrial.cli.options import in_store, print_json_with_list
+from fairtrial.cli.tables import shortened
 from fairtrial.cli.trial_filters import Filters
+from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import show_expected
+from fairtrial.core.formatting import number
+from fairtrial.core.registry import nearest
+from fairtrial.reports.json import trial_document
+from fairtrial.store.browsing import positions_of
+from fairtrial.store.case_kinds import KINDS, kinds_of_plan
+from fairtrial.store.trial_query import TrialQuery, matching_trials
+from fairtrial.text.printable import counted, one_line, printable
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run, TrialRecord
@@ -32,7 +45,6 @@ class Found(NamedTuple):
 
 def find_trials(run: Run, filters: Filters) -> Found:
     """Find the matching trials; a name that the run does not have is an error."""
-    from fairtrial.store.trial_query import TrialQuery, matching_trials
 
     filters = filters._replace(arms=tuple(_whole_names(run, filters.arms)))
     _check(run, filters)
@@ -64,10 +76,6 @@ def _whole_names(run: Run, names: Iterable[str]) -> Iterator[str]:
 
 def _check(run: Run, filters: Filters) -> None:
     """Reject filters that contradict each other, and names of arms, cases and kinds that the run does not have."""
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.core.registry import nearest
-    from fairtrial.store.browsing import positions_of
-    from fairtrial.store.case_kinds import KINDS, kinds_of_plan
 
     by_score = filters.wrong or filters.below is not None or filters.above is not None
     if by_score and (filters.failed or filters.unscored or filters.failures):
@@ -87,7 +95,6 @@ def _check(run: Run, filters: Filters) -> None:
 
 
 def _best_arm(run: Run) -> str:
-    from fairtrial.analyse.summary import ranked
 
     return ranked(run.arms)[0].arm
 
@@ -95,9 +102,6 @@ def _best_arm(run: Run) -> str:
 def print_trials(run: Run, found: Found) -> None:
     """Print the trials as blocks of lines that fit the terminal, and how many there are."""
     from rich.text import Text
-
-    from fairtrial.cli.console import Console
-    from fairtrial.text.printable import counted, printable
 
     console = Console(highlight=False)
     total, shown = len(found.places), found.shown(_MOST_SHOWN)
@@ -122,10 +126,6 @@ def _print_nothing_wrong(console: Any, run: Run, found: Found) -> None:
 
     from rich.text import Text
 
-    from fairtrial.analyse.summary import ranked
-    from fairtrial.cli.options import in_store
-    from fairtrial.text.printable import printable
-
     arms = {arm.arm: arm for arm in ranked(run.arms)}
     whose = [found.best] if found.best else list(found.filters.arms)
     scored = any(arms[name].scored for name in whose)
@@ -148,11 +148,6 @@ def _heading(run: Run, found: Found) -> str:
 def _print_block(console: Any, trial: TrialRecord, *, repeats: bool, full: bool) -> None:
     from rich.cells import cell_len
     from rich.text import Text
-
-    from fairtrial.cli.tables import shortened
-    from fairtrial.core.experiment import show_expected
-    from fairtrial.present.words.numbers import number
-    from fairtrial.text.printable import printable
 
     score = number(trial.score) if trial.status == "scored" else trial.status
     repeat = f" #{trial.repeat}" if repeats else ""
@@ -180,8 +175,6 @@ def _print_text(console: Any, name: str, text: str, *, full: bool) -> None:
     """Print a named text, indented; without `full`, on one or two lines."""
     from rich.text import Text
 
-    from fairtrial.text.printable import one_line, printable
-
     width = max(20, console.width - _INDENT)
     lines = printable(text).splitlines() if full else [one_line(text)]
     wrapped = [piece for line in lines for piece in Text(line).wrap(console, width) or [Text("")]]
@@ -196,8 +189,6 @@ def _print_text(console: Any, name: str, text: str, *, full: bool) -> None:
 
 def print_trial_documents(run: Run, head: dict[str, Any], found: Found) -> None:
     """Print one JSON document with the trials, one by one, so that none has to wait for all."""
-    from fairtrial.cli.options import print_json_with_list
-    from fairtrial.reports.json import trial_document
 
     places = found.shown(None)
     trials: Iterable[dict[str, Any]] = map(trial_document, run.trials_at(places))

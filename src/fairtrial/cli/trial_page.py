@@ -14,8 +14,8 @@ from fairtrial.analyse import Run, TrialRecord
 from fairtrial.cli.console import Console
 from fairtrial.cli.layout import FIRST, LOUD, QUIET, joined_lines, print_commands
 from fairtrial.core.experiment import show_expected
+from fairtrial.core.formatting import cost_fact, milliseconds, number
 from fairtrial.present.word_diff import word_diff
-from fairtrial.present.words.numbers import cost_fact, milliseconds, number
 from fairtrial.store.browsing import CaseQuery, ordered_cases, positions_of
 from fairtrial.text.printable import counted, printable
 

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import TYPE_CHECKING
 
 import click
 
+from fairtrial import pipeline
+from fairtrial.agents.mcp.preflight import preflight
 from fairtrial.cli.options import json_option, option, print_json, print_plain_json
+from fairtrial.config.advice import ending_models, lines, warnings
+from fairtrial.config.schema import suite_schema
+from fairtrial.core import registry
+from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
+from fairtrial.core.trust import running_code
+from fairtrial.text.printable import clipped, counted, one_line
+from fairtrial.workflows.estimate import estimate
 
 if TYPE_CHECKING:
     from fairtrial.agents.mcp.preflight import Inventory
     from fairtrial.config import Suite
 
 _LONGEST_LIST = 300  # characters
-_OBJECTIVE = re.compile(rb"(?:^|[{,])\s*[\"']?(?:objective|variables)[\"']?\s*:", re.MULTILINE)
 
 
 @click.command()
@@ -32,16 +39,15 @@ def command(suite: str | None, schema: bool, no_keys: bool, servers: bool, run_c
     source. SUITE may be an optimisation problem instead (YAML, JSON, MPS, LP).
     """
     if schema:
-        from fairtrial.config.schema import suite_schema
-
         print_plain_json(suite_schema())
         return 0
     if suite is None:
         raise click.UsageError("missing suite file; name one, or use --schema")
-    if _is_problem(suite):
-        return _report_problem(suite, as_json=as_json)
-    from fairtrial.core.trust import running_code
-    from fairtrial.text.printable import clipped, one_line
+    for name in registry.listed("validators"):
+        other = registry.load("validators", name)
+        if other.recognises(suite):
+            code: int = other.report(suite, as_json=as_json)
+            return code
 
     report = _report_json if as_json else _report
     with running_code(run_code) as left_out:
@@ -54,59 +60,11 @@ def command(suite: str | None, schema: bool, no_keys: bool, servers: bool, run_c
 
 def _tools_of_servers(suite: Suite) -> list[Inventory]:
     """Start the servers of a suite; raise TargetUnusableError with what is wrong with them."""
-    from fairtrial.agents.mcp.preflight import preflight
 
     return asyncio.run(preflight(suite.arms, suite.variables.hide))
 
 
-def _is_problem(file: str) -> bool:
-    """Return whether a file is an optimisation problem rather than a suite, without importing what problems need."""
-    from pathlib import Path
-
-    if file.endswith((".mps", ".lp", ".mps.gz", ".lp.gz")):
-        return True
-    path = Path(file)
-    try:
-        if not path.is_file() or not _OBJECTIVE.search(path.read_bytes()):
-            return False
-    except OSError:
-        return False  # reading it as a suite says what is wrong
-    from fairtrial.tracks.optimisation.problem_files import is_problem_file
-
-    return is_problem_file(path)
-
-
-def _report_problem(file: str, *, as_json: bool) -> int:
-    from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
-    from fairtrial.text.printable import counted
-    from fairtrial.tracks.optimisation.problem_files import find_problem
-    from fairtrial.tracks.optimisation.structure import kind
-
-    try:
-        problem = find_problem(file)
-    except FairtrialError as error:
-        if not as_json:
-            raise
-        problems = error.problems if isinstance(error, ProblemsError) else [Problem(str(error), file=file)]
-        print_json({"valid": False, "problems": problems})
-        return 1
-    words = kind(problem.objective, problem.constraints, problem.integers)
-    if as_json:
-        facts = {"id": problem.id, "n": problem.n, "constraints": len(problem.constraints), "kind": words}
-        more = {"sense": problem.sense, "convex": problem.convex, "difficulty": problem.difficulty}
-        print_json({"valid": True, "problems": [], **facts, **more})
-        return 0
-    size = f"{counted(problem.n, 'variable')}, {counted(len(problem.constraints), 'constraint')}"
-    shape = f"{words}{', convex' if problem.convex and words != 'linear' else ''}"
-    click.echo(f"{file} is valid: {problem.sense} `{problem.id}`, {size}, {shape}, {problem.difficulty}")
-    return 0
-
-
 def _report(suite: str, *, placeholders: bool, servers: bool) -> int:
-    from fairtrial import pipeline
-    from fairtrial.config.advice import lines
-    from fairtrial.text.printable import counted
-    from fairtrial.workflows.estimate import estimate
 
     loaded = pipeline.load(suite, placeholders=placeholders)
     for line in lines(loaded):
@@ -129,11 +87,6 @@ def _report(suite: str, *, placeholders: bool, servers: bool) -> int:
 
 def _report_json(suite: str, *, placeholders: bool, servers: bool) -> int:
     import msgspec
-
-    from fairtrial import pipeline
-    from fairtrial.config.advice import ending_models, warnings
-    from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
-    from fairtrial.workflows.estimate import estimate
 
     problems: list[Problem] = []
     try:

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairtrial.analyse import Run
+from fairtrial.analyse.planning import arm_variances
+from fairtrial.cli.console import Console
 from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.cli.tables import table
+from fairtrial.present.words.planning import VARIANCE_COLUMNS, steps_line, variance_cells
+from fairtrial.reports.json import variance_document
+from fairtrial.text.printable import printable
 
 if TYPE_CHECKING:
     from fairtrial.analyse.planning import ArmVariance
@@ -21,9 +28,6 @@ if TYPE_CHECKING:
 @json_option
 def command(run: str, case_cost: float, store: str | None, as_json: bool) -> None:
     """Show where the uncertainty of RUN comes from, and where the next dollar helps most."""
-    from fairtrial.analyse import Run
-    from fairtrial.analyse.planning import arm_variances
-    from fairtrial.reports.json import variance_document
 
     stored_run = Run.find(run, open_store(store))
     arms = arm_variances(stored_run, case_cost=case_cost)
@@ -36,11 +40,6 @@ def command(run: str, case_cost: float, store: str | None, as_json: bool) -> Non
 def print_variances(arms: list[ArmVariance]) -> None:
     """Print the shares of the uncertainty and the advice."""
     from rich.text import Text
-
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.tables import table
-    from fairtrial.present.words.planning import VARIANCE_COLUMNS, steps_line, variance_cells
-    from fairtrial.text.printable import printable
 
     console = Console(highlight=False)
     console.print(Text("Sources of the uncertainty of each mean", style="bold"))

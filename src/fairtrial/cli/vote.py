@@ -8,8 +8,12 @@ from pathlib import Path
 
 import click
 
+from fairtrial.analyse import Run
 from fairtrial.cli.options import in_store, open_store, option, store_option
+from fairtrial.cli.serve import serve
+from fairtrial.store.votes import votes
 from fairtrial.text.printable import counted
+from fairtrial.workflows.vote import Poll
 
 
 @click.command()
@@ -26,11 +30,6 @@ def command(run: str, by: str | None, port: int, opens: bool, store: str | None)
     same page.
     """
     from urllib.parse import urlencode
-
-    from fairtrial.analyse import Run
-    from fairtrial.cli.serve import serve
-    from fairtrial.store.votes import votes
-    from fairtrial.workflows.vote import Poll
 
     stored_run = Run.find(run, open_store(store))
     voter = by or _user()

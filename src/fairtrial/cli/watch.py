@@ -10,9 +10,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
+from fairtrial.cli.axis import filled
+from fairtrial.cli.console import Console
+from fairtrial.cli.layout import LOUD, QUIET, joined_lines
+from fairtrial.cli.tables import short_names
 from fairtrial.core.answer import failure_words
+from fairtrial.core.formatting import cost_fact, money
 from fairtrial.core.money import total
-from fairtrial.present.words.numbers import cost_fact, money
 from fairtrial.text.printable import counted
 
 if TYPE_CHECKING:
@@ -66,8 +70,6 @@ async def _show_nothing(session: Session, part: Part | None) -> None:
 async def _show_live(session: Session, part: Part | None) -> None:
     from rich.live import Live
     from rich.text import Text
-
-    from fairtrial.cli.console import Console
 
     console = Console(stderr=True)
     repeats = [max(1, arm.repeats) for arm in session.job.arms]
@@ -161,8 +163,6 @@ def live_lines(
     know about the whole."""
     from rich.text import Text
 
-    from fairtrial.cli.layout import LOUD, QUIET, joined_lines
-
     width = max(20, width - _ECHO)
     most = max(_MIN_ARMS, height - _OTHER_LINES)
     arms = progress.arms[:most]
@@ -198,10 +198,6 @@ def _title(progress: Progress, repeats: list[int]) -> list[str]:
 def _arm_lines(arms: list[ArmProgress], width: int, repeats: list[int]) -> list[Text]:
     """Return a bar for each arm, with its score so far."""
     from rich.text import Text
-
-    from fairtrial.cli.axis import filled
-    from fairtrial.cli.layout import LOUD, QUIET
-    from fairtrial.cli.tables import short_names
 
     names = short_names([arm.name for arm in arms], max(12, width // 3))
     name_width = max(Text(name).cell_len for name in names)

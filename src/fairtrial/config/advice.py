@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairtrial.config.suite import Suite
+from fairtrial.config.checked_suite import CheckedSuite
 from fairtrial.core import registry
 from fairtrial.core.options import read
 from fairtrial.core.questions import repeated_words
@@ -19,7 +19,7 @@ _STOPPING = (
 )
 
 
-def warnings(suite: Suite) -> list[str]:
+def warnings(suite: CheckedSuite) -> list[str]:
     """Return what users should know before they trust the results of a valid suite."""
     messages = [*suite.notes, *_confounded_prompts(suite), *_unseen_pages(suite), *_dropped_params(suite)]
     messages += [*_of_targets(suite), *_dropped_files(suite), *_unconfined_code(suite)]
@@ -40,22 +40,22 @@ def warnings(suite: Suite) -> list[str]:
     return messages
 
 
-def notes(suite: Suite) -> list[str]:
+def notes(suite: CheckedSuite) -> list[str]:
     """Return what is good to know about a valid suite, but takes nothing away from its results."""
     return [known.words for known in ending_models(suite) if known.level == "note"]
 
 
-def lines(suite: Suite) -> list[str]:
+def lines(suite: CheckedSuite) -> list[str]:
     """Return warnings and notes as they are printed, each with what it is."""
     return [*(f"warning: {text}" for text in warnings(suite)), *(f"note: {text}" for text in notes(suite))]
 
 
-def ending_models(suite: Suite) -> list[Retirement]:
+def ending_models(suite: CheckedSuite) -> list[Retirement]:
     """Return what is known about the end of every model that a suite asks, judges and embedders included."""
     return retiring(target_specs(suite.arms, suite.settings))
 
 
-def _dropped_params(suite: Suite) -> Iterator[str]:
+def _dropped_params(suite: CheckedSuite) -> Iterator[str]:
     """Warn about parameters that are set but that a model does not accept."""
     arms = [(arm.target.id, arm.target, arm.chosen_params, bool(arm.condition.mcp)) for arm in suite.arms]
     judges = [(f"judge {judge.name}", judge.target, judge.params, False) for judge in suite.settings.judges]
@@ -66,7 +66,7 @@ def _dropped_params(suite: Suite) -> Iterator[str]:
     )
 
 
-def _of_targets(suite: Suite) -> Iterator[str]:
+def _of_targets(suite: CheckedSuite) -> Iterator[str]:
     """Warn about whatever a kind of target has to say about those in the suite."""
     for target in {arm.target.id: arm.target for arm in suite.arms}.values():
         cls = registry.load("targets", target.kind)
@@ -74,7 +74,7 @@ def _of_targets(suite: Suite) -> Iterator[str]:
             yield from cls.cautions(target, options)
 
 
-def _unconfined_code(suite: Suite) -> Iterator[str]:
+def _unconfined_code(suite: CheckedSuite) -> Iterator[str]:
     """Warn about programs of models that no sandbox keeps from the rest of the machine."""
     for scorer in suite.build_scorers():
         if getattr(scorer, "answer", "") == "code" and getattr(scorer, "sandbox", "") == "none":
@@ -84,7 +84,7 @@ def _unconfined_code(suite: Suite) -> Iterator[str]:
             return
 
 
-def _dropped_files(suite: Suite) -> Iterator[str]:
+def _dropped_files(suite: CheckedSuite) -> Iterator[str]:
     """Warn about targets that get the text of a skill without its files."""
     for arm in suite.arms:
         without = arm.workspace is None or not arm.workspace.skills
@@ -94,7 +94,7 @@ def _dropped_files(suite: Suite) -> Iterator[str]:
             yield f"{arm.target.id} gets only the SKILL.md of {listed}, as text: it works in no folder for other files"
 
 
-def _unseen_pages(suite: Suite) -> Iterator[str]:
+def _unseen_pages(suite: CheckedSuite) -> Iterator[str]:
     """Warn about pages that no browser will open or no judge will see."""
     scorers = suite.build_scorers()
     if not any(scorer.looks for scorer in scorers):
@@ -113,7 +113,7 @@ def _unseen_pages(suite: Suite) -> Iterator[str]:
         )
 
 
-def _confounded_prompts(suite: Suite) -> Iterator[str]:
+def _confounded_prompts(suite: CheckedSuite) -> Iterator[str]:
     """Warn about styles of optimisation problems that change more than the tone; other prompts may vary anything."""
     if not suite.has_problems:
         return

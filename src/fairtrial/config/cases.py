@@ -11,20 +11,17 @@ from fairtrial.config.attach import read_attached
 from fairtrial.config.defaults import attached_names
 from fairtrial.config.document import CaseEntry, ParamsEntry, SuiteDocument
 from fairtrial.config.workspaces import own_fields
+from fairtrial.core import registry
 from fairtrial.core.experiment import Case, read_expected
-from fairtrial.tracks.code_arena.suite_kind import arena_entries
 
 
 def built_in_cases(document: SuiteDocument, folder: Path) -> list[Case]:
     """Return the cases of a built-in suite, which come after those that the document lists."""
     assert document.suite is not None
-    first = len(document.cases)
-    if document.suite.kind == "code_arena":
-        entries = enumerate(arena_entries(document.suite))
-        return [inline_case(entry, first + number, Path(), fetch=False) for number, entry in entries]
-    from fairtrial.tracks.optimisation.cases import problem_cases  # imports numpy: only when needed
-
-    return problem_cases(document.suite, first, folder)
+    cases: list[Case] = registry.load("suite_kinds", document.suite.kind).cases(
+        document.suite, len(document.cases), folder
+    )
+    return cases
 
 
 def inline_case(entry: CaseEntry, index: int, folder: Path, *, fetch: bool) -> Case:

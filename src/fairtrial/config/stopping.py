@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fairtrial.config.suite import Suite
+from fairtrial.config.checked_suite import CheckedSuite
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.settings import StopSpec, target_specs
 from fairtrial.core.stopping import FEWEST
 
 
-def stop_rule(suite: Suite) -> StopSpec | None:
+def stop_rule(suite: CheckedSuite) -> StopSpec | None:
     """Return the stopping rule of the run options, or None; raise if this suite cannot stop early."""
     when, margin = suite.options.stop_when, suite.options.margin
     if when is None:

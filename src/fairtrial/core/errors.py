@@ -9,6 +9,7 @@ FairtrialError            the user has to act: one sentence says what to do; the
 │   └── BadRowError       the store cannot hold this row; other rows are not affected
 ├── TargetUnusableError   a target can never answer as configured (key, model name, address)
 ├── NotInstalledError     an extra is missing
+├── WorkFirstError        something has to be worked out first, which takes a while
 └── InterruptedWorkError  the user pressed Ctrl-C; completed work is saved
 
 A failed *call* is not an exception: it is a value, `core.answer.Failure`, and never ends a run.
@@ -89,6 +90,12 @@ class NotInstalledError(FairtrialError):
 
     def __reduce__(self) -> tuple[type[NotInstalledError], tuple[str, str]]:
         return type(self), self._parts  # makes it picklable across processes
+
+
+class WorkFirstError(FairtrialError):
+    """Something has to be worked out first, which takes longer than anyone waits for a page."""
+
+    work = ""  # what, in a few words
 
 
 class InterruptedWorkError(FairtrialError):

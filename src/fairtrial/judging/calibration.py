@@ -13,7 +13,7 @@ import msgspec
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.options import Problems, read
 from fairtrial.core.score import Score, Unscored
-from fairtrial.present import notebook_table as html
+from fairtrial.core.showing import Shown
 
 SAMPLES = Path(__file__).parent / "samples.yaml"
 _MOST_PROBLEMS = 5  # of samples that are told at once
@@ -73,7 +73,7 @@ class CalibrationSummary(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None = 0.0
 
 
-class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+class Calibration(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """The result of calibrating a judge."""
 
     samples: tuple[SampleResult, ...]
@@ -85,17 +85,6 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"<Calibration {self.summary.judge}: {self.rating}, {self.summary.passed} of {self.summary.total}>"
-
-    def _repr_html_(self) -> str:
-        def points(value: float | None) -> str:
-            return "–" if value is None else f"{100 * value:.0f}"
-
-        rows = [
-            (sample.id, points(sample.expected), points(sample.actual), points(sample.error), sample.notes[:200])
-            for sample in self.samples
-        ]
-        head = f"{self.summary.judge}: {self.rating}. {self.recommendation}"
-        return html.block(html.heading(head), html.table(("sample", "right", "given", "error", "reason"), rows))
 
 
 def load_samples(path: Path | None = None, built_in: Sequence[dict[str, Any]] | None = None) -> list[Sample]:

@@ -3,35 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import singledispatch
+from typing import Any
 
+import msgspec
+
+from fairtrial.analyse.comparison import Comparison, Comparisons
+from fairtrial.analyse.gate_result import Gate
+from fairtrial.analyse.items import CaseAnalysis
+from fairtrial.analyse.kind_means import KindMeans
+from fairtrial.analyse.leaderboard import Leaderboard, comparison_leaderboard, run_leaderboard
+from fairtrial.analyse.pairs import PairsSummary
+from fairtrial.analyse.planning import PairPower, Power, Variance
+from fairtrial.analyse.rank import Ranking
+from fairtrial.analyse.run import Run
+from fairtrial.analyse.run_series import RunSeries
+from fairtrial.analyse.score_table import SCORE, read_scores, sources_of
+from fairtrial.analyse.series_summary import summarise_series
+from fairtrial.core.formatting import number
+from fairtrial.judging.calibration import Calibration
+from fairtrial.present.charts import part
+from fairtrial.present.charts.svg import tag
+from fairtrial.present.figures import kind_differences, leaders, pair_matrix, series_figure
 from fairtrial.present.notebook_table import block, heading, lines, table
-
-if TYPE_CHECKING:
-    from fairtrial.analyse.comparison import Comparison, Comparisons
-    from fairtrial.analyse.gate import Gate
-    from fairtrial.analyse.items import CaseAnalysis
-    from fairtrial.analyse.kind_means import KindMeans
-    from fairtrial.analyse.leaderboard import Leaderboard
-    from fairtrial.analyse.pairs import PairsSummary
-    from fairtrial.analyse.planning import PairPower, Power, Variance
-    from fairtrial.analyse.rank import Ranking
-    from fairtrial.analyse.run import Run
-    from fairtrial.analyse.series import RunSeries
+from fairtrial.present.words.arm_notes import notes
+from fairtrial.present.words.cases import case_headline, case_lines, subset_lines
+from fairtrial.present.words.changes import comparison_headline
+from fairtrial.present.words.comparisons import brief_lines, pair_cells, pair_columns, sentence, subject_line
+from fairtrial.present.words.judges import order_line
+from fairtrial.present.words.judges import pair_cells as judged_cells
+from fairtrial.present.words.kinds import NOTE, kind_tables
+from fairtrial.present.words.leaderboards import headline, settle_words
+from fairtrial.present.words.planning import VARIANCE_COLUMNS, power_line, power_table, variance_cells
+from fairtrial.present.words.ranks import COLUMNS, ranked_cells, ranking_headline, style_line
+from fairtrial.present.words.runs import failure_line
+from fairtrial.present.words.runs import headline as run_headline
 
 _MOST = 30  # rows of a table: a notebook is read, not searched
 
 
+@singledispatch
+def as_html(result: Any) -> str:
+    """Show a result."""
+    raise TypeError(f"no one has said how to show a {type(result).__name__}")
+
+
+def as_sentence(pair: Comparison) -> str:
+    """Return a comparison in one sentence."""
+    return sentence(pair)
+
+
+@as_html.register
 def run_html(run: Run) -> str:
     """Show a run: who leads, every arm with its interval, and what to know about them."""
-    from fairtrial.analyse.leaderboard import run_leaderboard
-    from fairtrial.present.charts import part
-    from fairtrial.present.figures import leaders
-    from fairtrial.present.words.arm_notes import notes
-    from fairtrial.present.words.leaderboards import headline, settle_words
-    from fairtrial.present.words.runs import failure_line
-    from fairtrial.present.words.runs import headline as run_headline
-
     summary, leaderboard = run.summary(), run_leaderboard(run)
     forest = leaders(first_places(leaderboard, _MOST), {arm.arm: arm for arm in summary.arms})
     hidden = len(leaderboard.places) - _MOST
@@ -47,18 +71,12 @@ def run_html(run: Run) -> str:
 
 def first_places(leaderboard: Leaderboard, most: int) -> Leaderboard:
     """Return the leaderboard with its first arms only."""
-    import msgspec
-
     return msgspec.structs.replace(leaderboard, places=leaderboard.places[:most])
 
 
+@as_html.register
 def series_html(series: RunSeries) -> str:
     """Show a series: every arm over all its runs."""
-    from fairtrial.analyse.score_table import SCORE, read_scores, sources_of
-    from fairtrial.analyse.series_summary import summarise_series
-    from fairtrial.present.charts import part
-    from fairtrial.present.figures import series_figure
-
     scores = read_scores(sources_of(series))
     like = {arm.arm.name: scores.aggregate(arm) for arm in scores.arms if arm.values.get(SCORE)}
     chart = series_figure(summarise_series(series), like)
@@ -66,16 +84,9 @@ def series_html(series: RunSeries) -> str:
     return part(f"Series {series.id}: {len(series)} runs", chart, says=[said])
 
 
+@as_html.register
 def comparisons_html(comparisons: Comparisons) -> str:
     """Show comparisons: who leads, every pair as a matrix, or one row for every pair."""
-    from fairtrial.analyse.leaderboard import comparison_leaderboard
-    from fairtrial.present.charts import part
-    from fairtrial.present.charts.svg import tag
-    from fairtrial.present.figures import leaders, pair_matrix
-    from fairtrial.present.words.changes import comparison_headline
-    from fairtrial.present.words.comparisons import pair_cells, pair_columns, sentence, subject_line
-    from fairtrial.present.words.leaderboards import settle_words
-
     leaderboard = comparison_leaderboard(comparisons)
     if leaderboard is None or len(leaderboard.places) < 2:
         pairs = comparisons.pairs[:_MOST]
@@ -92,21 +103,17 @@ def comparisons_html(comparisons: Comparisons) -> str:
     return part(comparison_headline(comparisons), chart, says=said)
 
 
+@as_html.register
 def comparison_html(pair: Comparison) -> str:
     """Show one comparison, and how the difference differs by kind of case."""
-    from fairtrial.present.charts import part
-    from fairtrial.present.figures import kind_differences
-    from fairtrial.present.words.comparisons import brief_lines, sentence
-
     if not pair.groups:
         return block(heading(sentence(pair)), lines(brief_lines(pair)))
     return part(sentence(pair), *(figure.html for figure in kind_differences(pair)), says=brief_lines(pair))
 
 
+@as_html.register
 def ranking_html(ranking: Ranking) -> str:
     """Show a ranking."""
-    from fairtrial.present.words.ranks import COLUMNS, ranked_cells, ranking_headline, style_line
-
     rows = [ranked_cells(place, ranking.metric) for place in ranking.places]
     return block(
         heading(ranking_headline(ranking)),
@@ -115,6 +122,7 @@ def ranking_html(ranking: Ranking) -> str:
     )
 
 
+@as_html.register
 def gate_html(gate: Gate) -> str:
     """Show a gate: its result and every check."""
     rows = [(check.arm, check.name, check.result, check.message) for check in gate.checks]
@@ -126,31 +134,29 @@ def gate_html(gate: Gate) -> str:
     return block(heading(f"gate {gate.result}"), table(("arm", "check", "result", "why"), rows), lines(notes))
 
 
+@as_html.register
 def power_html(power: Power) -> str:
     """Show how many cases every pair needs."""
     return block(*(_pair_power(pair, 1 - power.beta) for pair in power.pairs[:_MOST]))
 
 
 def _pair_power(pair: PairPower, power: float) -> str:
-    from fairtrial.present.words.planning import power_line, power_table
 
     columns, rows = power_table(pair)
     return heading(f"{pair.a} against {pair.b}") + table(columns, rows) + lines([power_line(pair, power)])
 
 
+@as_html.register
 def variance_html(variance: Variance) -> str:
     """Show where the uncertainty of every arm comes from."""
-    from fairtrial.present.words.planning import VARIANCE_COLUMNS, variance_cells
-
     rows = map(variance_cells, variance.arms)
     advice = [f"{arm.label}: {arm.advice}" for arm in variance.arms]
     return block(heading("Sources of the uncertainty of each mean"), table(VARIANCE_COLUMNS, rows), lines(advice))
 
 
+@as_html.register
 def kinds_html(kinds: KindMeans) -> str:
     """Show means by kind of case."""
-    from fairtrial.present.words.kinds import NOTE, kind_tables
-
     arms: Sequence[str] = list(
         dict.fromkeys(arm for by in kinds.means.values() for means in by.values() for arm in means)
     )
@@ -161,17 +167,26 @@ def kinds_html(kinds: KindMeans) -> str:
     return block(*parts, lines([NOTE]))
 
 
+@as_html.register
 def pairs_html(summary: PairsSummary) -> str:
     """Show which arms judges prefer."""
-    from fairtrial.present.words.judges import order_line, pair_cells
-
     columns = ("arm", "against", "wins", "ties", "losses", "win rate", "95 % CI")
     failures = [f"{count} × no verdict: {message}" for message, count in summary.failures]
-    return block(table(columns, map(pair_cells, summary.pairs)), lines([*map(order_line, summary.judges), *failures]))
+    return block(table(columns, map(judged_cells, summary.pairs)), lines([*map(order_line, summary.judges), *failures]))
 
 
+@as_html.register
 def cases_html(analysis: CaseAnalysis) -> str:
     """Show which cases are worth having."""
-    from fairtrial.present.words.cases import case_headline, case_lines, subset_lines
-
     return block(heading(case_headline(analysis)), lines([*case_lines(analysis), *subset_lines(analysis)]))
+
+
+@as_html.register
+def calibration_html(calibration: Calibration) -> str:
+    """Show how a judge scored answers whose scores are known."""
+    rows = [
+        (sample.id, *(number(one, 0) for one in (sample.expected, sample.actual, sample.error)), sample.notes[:200])
+        for sample in calibration.samples
+    ]
+    head = f"{calibration.summary.judge}: {calibration.rating}. {calibration.recommendation}"
+    return block(heading(head), table(("sample", "right", "given", "error", "reason"), rows))

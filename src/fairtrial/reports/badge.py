@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from fairtrial.analyse.leaderboard import Leaderboard
+from fairtrial.core.formatting import Scale, interval_words, plus_minus, signs
 from fairtrial.present.charts.svg import tag, words
-from fairtrial.present.words.numbers import plus_minus
-from fairtrial.present.words.scale import Scale, interval_words, signs
 from fairtrial.text.printable import one_line
 
 _INK, _LEAD, _GREY = "#15171b", "#0a5ca8", "#5f6570"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairtrial.analyse.leaderboard import Contender, Leaderboard
+from fairtrial.core.formatting import Scale, interval_words, signs
 from fairtrial.present.charts.axis import Axis, linear_axis
 from fairtrial.present.charts.svg import tag, words
-from fairtrial.present.words.scale import Scale, interval_words, signs
 from fairtrial.text.printable import clipped, one_line
 
 WIDTH, HEIGHT = 1200, 630

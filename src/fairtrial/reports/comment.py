@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from fairtrial.analyse.gate_changes import Changes, Worse, reuse_words
 from fairtrial.analyse.gate_result import Gate, GateCheck
-from fairtrial.present.words.numbers import number
+from fairtrial.core.formatting import number
 from fairtrial.text.printable import clipped, counted, one_line, printable
 
 _SIGNS = {"passed": "✅", "failed": "❌", "cannot tell": "❔"}

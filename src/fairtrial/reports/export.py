@@ -13,7 +13,8 @@ from typing import IO, Any
 from fairtrial.analyse import Run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.private import make_private, opener, replace_private
-from fairtrial.reports.formats import Format, format_of
+from fairtrial.reports.format import Format
+from fairtrial.reports.formats import format_of
 
 
 def export(run: Run, path: str | Path, form: Format | None = None) -> Path:
@@ -80,4 +81,4 @@ def write_text(run: Run, form: Format, file: IO[str]) -> None:
 
 
 def _module(form: Format) -> Any:
-    return importlib.import_module(f"fairtrial.reports.{form.module}")
+    return importlib.import_module(f"{form.home}.{form.module}")

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
+from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
+from fairtrial.reports.format import Format
 
-
-class Format(NamedTuple):
-    """An export format: the module in `reports/` that writes it, and its file extensions.
-
-    A module has `write(run, file)`. With `folder`, it also has `write_folder(run, folder)`; a service has
-    `send(run, address)` alone, which returns where the run can be seen.
-    """
-
-    module: str
-    title: str
-    endings: tuple[str, ...]
-    binary: bool = False
-    folder: bool = False
-
-
-FORMATS = (
+_OWN = (
     Format("html", "Report as one self-contained file", (".html",)),
     Format("md", "Report as Markdown", (".md",)),
     Format("json", "Everything as JSON", (".json",)),
@@ -30,16 +16,10 @@ FORMATS = (
     Format("csv", "One trial per row, for spreadsheets", (".csv",)),
     Format("parquet", "One trial per row, for data frames", (".parquet",), binary=True),
     Format("junit", "Test report for CI", (".junit.xml", ".xml")),
-    Format("inspect", "inspect-ai log, for a run with one arm", (".eval",), binary=True, folder=True),
-    Format("inspect_json", "inspect-ai log as JSON, for a run with one arm", (".inspect.json",)),
-    Format("eee", "Every Eval Ever, for a run with one model", (".eee.json",), folder=True),
-    Format("eee_lines", "Every Eval Ever, one record per model", (".eee.jsonl",)),
 )
-SERVICES = (
-    Format("mlflow", "MLflow, one run per arm", ()),
-    Format("wandb", "Weights & Biases, one run per arm", ()),
-)
-SINGLE = {"inspect": "arm", "inspect_json": "arm", "eee": "target"}  # what a file of these formats holds one of
+_OTHERS: list[Format] = [registry.load("reports", name) for name in registry.listed("reports")]
+FORMATS = (*_OWN, *(form for form in _OTHERS if form.endings))
+SERVICES = tuple(form for form in _OTHERS if not form.endings)
 ENDINGS = [form.endings[0] for form in FORMATS]
 NAMES = [*(ending.removeprefix(".") for ending in ENDINGS), *(form.module for form in SERVICES)]
 

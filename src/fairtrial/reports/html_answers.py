@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fairtrial.analyse import Run, TrialRecord
-from fairtrial.analyse.run import JudgeComment
+from fairtrial.analyse.stored_run import JudgeComment
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
-from fairtrial.present.words.numbers import money
+from fairtrial.core.formatting import money
 
 MAX_BYTES = 3_000_000  # of compressed answers in one file; the whole page stays below 5 MB
 _TEXT_LENGTHS = (100_000, 4000, 1500, 600, 250, 100, 0)

@@ -12,9 +12,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from fairtrial.core.formatting import milliseconds, money, number
 from fairtrial.present import charts
 from fairtrial.present.charts.svg import safe
-from fairtrial.present.words.numbers import milliseconds, money, number
 from fairtrial.text.printable import printable
 
 _FOLDER = Path(__file__).parent / "html_page"

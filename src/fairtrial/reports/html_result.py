@@ -19,6 +19,7 @@ from fairtrial.analyse.summary import RunSummary, ranked
 from fairtrial.analyse.tool_report import has_offers, tool_report
 from fairtrial.analyse.variables import variables
 from fairtrial.core.experiment import Arm
+from fairtrial.core.formatting import money
 from fairtrial.present.facts import run_facts
 from fairtrial.present.figures import (
     Links,
@@ -35,7 +36,6 @@ from fairtrial.present.words.comparisons import brief_lines, detail_lines, p_wor
 from fairtrial.present.words.comparisons import subject_line as comparison_headline
 from fairtrial.present.words.kinds import NOTE, kind_tables, more_text, report_text
 from fairtrial.present.words.leaderboards import decided_words, headline, headline_parts, settle_words
-from fairtrial.present.words.numbers import money
 from fairtrial.present.words.runs import failure_line
 from fairtrial.reports.html_figures import figures, ranking
 from fairtrial.text.printable import counted

@@ -9,7 +9,7 @@ from typing import IO, Any
 import msgspec
 
 from fairtrial.analyse import Run, TrialRecord
-from fairtrial.analyse.asked import Asked
+from fairtrial.analyse.asked import Asked, asked_words
 from fairtrial.analyse.cases import CaseResult, case_results
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.gate import Gate
@@ -28,7 +28,6 @@ from fairtrial.analyse.units import in_points, points
 from fairtrial.core.money import Cost
 from fairtrial.judging.attacks import Resistance
 from fairtrial.judging.calibration import Calibration
-from fairtrial.present.words.asked import asked_words
 from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.stats import Aggregate
 from fairtrial.store.scorings import scorings_of

@@ -12,14 +12,13 @@ from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.leaderboard import Leaderboard, run_leaderboard
 from fairtrial.analyse.summary import RunSummary, ranked
 from fairtrial.analyse.tool_report import ToolReport, has_offers, tool_report
+from fairtrial.core.formatting import interval_words, milliseconds, money, number, signs
 from fairtrial.present.words.arm_notes import arm_lines, notes
 from fairtrial.present.words.comparisons import brief_lines, pair_cells, pair_columns, subject_line
 from fairtrial.present.words.kinds import NOTE, kind_tables, more_text, report_text
 from fairtrial.present.words.leaderboards import headline, rank_words, settle_words
-from fairtrial.present.words.numbers import milliseconds, money, number
 from fairtrial.present.words.runs import failure_line
 from fairtrial.present.words.runs import headline as run_headline
-from fairtrial.present.words.scale import interval_words, signs
 from fairtrial.reports.markdown import plain, table
 from fairtrial.reports.tools import section as tools_section
 from fairtrial.stats import Aggregate

@@ -14,13 +14,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.trust import looking_into, running_code
 from fairtrial.present import charts
-from fairtrial.tracks.code_arena.page import Code
-from fairtrial.tracks.optimisation.pages.solving import NoSolving, Solving, unsolved
-from fairtrial.tracks.optimisation.pages.styles import Optimisation
-from fairtrial.tracks.optimisation.solving import NotSolvedError
 from fairtrial.web.arena import Arena
 from fairtrial.web.board import Board
 from fairtrial.web.compare import Compare
@@ -41,14 +38,28 @@ from fairtrial.web.trials import Trials
 from fairtrial.web.votes import Votes
 
 SECTIONS: tuple[Any, ...] = (
-    Home, Suites, NewRun, Live, Runs, Series, Trials, Compare, Plan, Board, Arena, Code, Votes, Labels, Judges,
-    Optimisation, Solving, Share,
+    Home, Suites, NewRun, Live, Runs, Series, Trials, Compare, Plan, Board, Arena, Votes, Labels, Judges, Share,
 )  # fmt: skip
+
+
+def sections(site: Site) -> list[Any]:
+    """Return the sections of a site: ours, and those of tracks and plug-ins, which come in by the door `pages`.
+
+    A section is made with the site and has `routes`. It may have `templates` (a folder), `errors` (answers to
+    exceptions) and `around` (what wraps the whole application), and may add to other pages through the site.
+    """
+    made = []
+    for section in (*SECTIONS, *(registry.load("pages", name) for name in registry.names("pages"))):
+        if templates := getattr(section, "templates", None):
+            site.add_templates(templates)
+        made.append(section(site))
+    return made
 
 
 def make_app(site: Site) -> ASGIApp:
     """Return the whole application for a site."""
-    routes = [route for section in SECTIONS for route in section(site).routes]
+    shown = sections(site)
+    routes = [route for section in shown for route in section.routes]
     static = [
         Mount("/static/charts", StaticFiles(directory=charts.FOLDER)),
         Mount("/static", StaticFiles(directory=PAGES / "static")),
@@ -57,10 +68,6 @@ def make_app(site: Site) -> ASGIApp:
     def refused(request: Request, error: Exception) -> Response:
         """Answer a user error with one sentence that says what to do."""
         return _error_page(site, request, 400, "Request failed", str(error))
-
-    def not_solved(request: Request, error: Exception) -> Response:
-        assert isinstance(error, NotSolvedError)
-        return unsolved(site, request, error)
 
     def missing(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404
@@ -72,9 +79,15 @@ def make_app(site: Site) -> ASGIApp:
         print_traceback(error)
         return _error_page(site, request, 500, "Internal error", "See the terminal where the server runs for details.")
 
-    handlers = {NotSolvedError: not_solved, FairtrialError: refused, HTTPException: missing, Exception: broken}
+    handlers: dict[Any, Any] = {FairtrialError: refused, HTTPException: missing, Exception: broken}
+    for section in shown:
+        handlers |= getattr(section, "errors", {})
     app = Starlette(routes=[*routes, Route("/enter", enter_view(site)), *static], exception_handlers=handlers)
-    return Timed(Looking(NoSolving(BodyLimit(app)), site.folder))
+    limited: ASGIApp = BodyLimit(app)
+    for section in shown:
+        for wrap in getattr(section, "around", ()):
+            limited = wrap(limited)
+    return Timed(Looking(limited, site.folder))
 
 
 def enter_view(site: Site) -> Any:

@@ -6,7 +6,7 @@ import time
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
@@ -17,9 +17,7 @@ from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.store import RunRecord
 from fairtrial.store.votes import voted_runs
-from fairtrial.tracks.code_arena.page import browser_problem, code_prompts
 from fairtrial.web.cache import LONG, PATIENCE
-from fairtrial.web.lending import lenders
 from fairtrial.web.runs import has_scorer
 from fairtrial.web.site import Site, url
 from fairtrial.web.votes import board_of, board_values
@@ -54,11 +52,9 @@ class Arena:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._known: dict[tuple[str, int], Facts] = {}
-        site.before_visits += [code_prompts, browser_problem]
         self.routes = [
             Route("/arena", self._show),
             Route("/arena/votes", self._votes),
-            Route("/code", lambda request: RedirectResponse("/arena#code")),
         ]
 
     def _show(self, request: Request) -> Response:
@@ -66,10 +62,7 @@ class Arena:
         return self._site.page(
             request,
             "arena.html.j2",
-            pages=[run.record for run in runs if self._facts(run).pages],
-            prompts=code_prompts(),
-            browser=browser_problem(),
-            lenders=lenders(self._site, ""),
+            parts=[part([run.record for run in runs if self._facts(run).pages]) for part in self._site.arena_parts],
             **self._vote_values(request, runs, older=older, wait=PATIENCE),
         )
 

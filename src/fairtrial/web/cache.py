@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.store import Store
 from fairtrial.store.browsing import stamp
 from fairtrial.store.cache import cached, drop_other_code, keep
@@ -53,7 +53,7 @@ class NumberCache:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def get(
-        self, name: str, runs: Sequence[Run], kind: type[T], compute: Callable[..., T], *args: Any,
+        self, name: str, runs: Sequence[StoredRun], kind: type[T], compute: Callable[..., T], *args: Any,
         wait: float = PATIENCE,
     ) -> T | None:  # fmt: skip
         """Return a named number about these runs as they are now, or None if computing it takes longer than `wait`.
@@ -108,7 +108,7 @@ class NumberCache:
         self,
         key: tuple[str, str],
         code: str,
-        runs: Sequence[Run],
+        runs: Sequence[StoredRun],
         kind: type[T],
         compute: Callable[..., T],
         args: tuple[Any, ...],
@@ -147,5 +147,5 @@ class NumberCache:
         return value
 
 
-def _is_large(runs: Sequence[Run]) -> bool:
+def _is_large(runs: Sequence[StoredRun]) -> bool:
     return sum(run.plan.case_count * len(run.plan_arms) for run in runs) > _LARGE

@@ -14,6 +14,7 @@ from fairtrial.analyse.leaderboard import Leaderboard
 from fairtrial.analyse.score_table import SCORE, find_sources
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
+from fairtrial.core.formatting import Scale, interval_words
 from fairtrial.core.ids import content_hash
 from fairtrial.core.place import Place
 from fairtrial.present.figures import Links, difference_histogram, kind_differences, leaders, pair_matrix
@@ -28,7 +29,6 @@ from fairtrial.present.words.comparisons import (
     subject_line,
 )
 from fairtrial.present.words.leaderboards import decided_words
-from fairtrial.present.words.scale import Scale, interval_words
 from fairtrial.present.words.verdicts import WORDS
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery

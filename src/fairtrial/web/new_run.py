@@ -17,13 +17,12 @@ from fairtrial.analyse.summary import RunSummary
 from fairtrial.config import RunOptions, Suite
 from fairtrial.config.advice import notes, warnings
 from fairtrial.config.editing import Editor
-from fairtrial.core.errors import FairtrialError
+from fairtrial.core.errors import FairtrialError, WorkFirstError
 from fairtrial.core.experiment import BENCHMARK_LOCK, DEFAULT_PARAMS
 from fairtrial.core.trust import running_code
 from fairtrial.providers import models
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
-from fairtrial.tracks.optimisation.solving import NotSolvedError
 from fairtrial.web import files, numbers
 from fairtrial.web.entries import number, parse_number
 from fairtrial.web.runs import await_run
@@ -58,8 +57,8 @@ class NewRun:
                 # The choices are known without reading every case; `_first_estimate` reads them all.
                 suite = self._load(file, files.read(self._site.folder, file), RunOptions(first=1))
                 values |= self._choices(suite)
-            except NotSolvedError:
-                raise  # a page of its own shows how they are solved
+            except WorkFirstError:
+                raise  # a page of its own offers to do it
             except FairtrialError as error:
                 values["error"] = str(error)
         return self._site.page(

@@ -31,7 +31,6 @@ from fairtrial.stats import Aggregate
 from fairtrial.store import totals
 from fairtrial.store.browsing import show_counts, stored_trials
 from fairtrial.store.votes import pair_count
-from fairtrial.tracks.optimisation.analysis import OptimisationReport, optimisation_report
 
 MOST_PAIRS = 60  # that are shown in words, with other tests; the matrix has every one
 _MAX_CASES = 100  # in each direction
@@ -183,11 +182,6 @@ def standings(runs: Sequence[Run], arms: list[tuple[str, str]]) -> Leaderboard:
         arm.label = name
         chosen.append(arm)
     return table_leaderboard(scores._replace(arms=tuple(chosen)))
-
-
-def styles(runs: Sequence[Run], weights: tuple[float, float]) -> OptimisationReport:
-    """Report on prompt styles on optimisation problems."""
-    return optimisation_report(runs[0], weights)
 
 
 class PlanNumbers(msgspec.Struct):

@@ -10,10 +10,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse import Run
+from fairtrial.analyse.asked import asked_brief
 from fairtrial.core.errors import FairtrialError
-from fairtrial.present.words.asked import asked_brief
+from fairtrial.core.formatting import interval_words
 from fairtrial.present.words.leaderboards import standing_words
-from fairtrial.present.words.scale import interval_words
 from fairtrial.providers.retirement import retiring
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
@@ -106,8 +106,7 @@ class Runs:
             series=series_state(self._site, series_id) if series_id else None,
             run_again=self._run_again_url(run),
             retiring=_ending(run),
-            has_pages=has_scorer(run, "browser", "code_judge"),
-            has_problems=has_scorer(run, "optimisation"),
+            links=[link for link_of in self._site.run_links if (link := link_of(run))],
             result=result_of(self._site.cache, run, known) if known else None,
             **self._grid(run, request.query_params, known),
         )

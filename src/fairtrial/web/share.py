@@ -20,11 +20,12 @@ from starlette.routing import Route
 from fairtrial.analyse import Run
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.core.errors import FairtrialError
-from fairtrial.present.words.numbers import PLUS_MINUS
+from fairtrial.core.formatting import PLUS_MINUS
 from fairtrial.present.words.runs import reporting_line
 from fairtrial.reports.badge import badge
 from fairtrial.reports.export import export
-from fairtrial.reports.formats import FORMATS, SINGLE, Format
+from fairtrial.reports.format import Format
+from fairtrial.reports.formats import FORMATS
 from fairtrial.reports.site import write_site
 from fairtrial.store.address import default_store, dialect_of
 from fairtrial.text.printable import counted
@@ -120,7 +121,7 @@ def _download(run: Run, ending: str, write: Callable[[Path], Any]) -> Response:
 def _formats(run: Run) -> list[Format]:
     """Return the export formats for a run; those for one model or one arm only if it has just one."""
     several = {"target": len({arm.target.id for arm in run.plan_arms}) > 1, "arm": len(run.plan_arms) > 1}
-    return [form for form in FORMATS if not several.get(SINGLE.get(form.module, ""))]
+    return [form for form in FORMATS if not several.get(form.one)]
 
 
 def _to_repeat(run: Run, store: str) -> list[tuple[str, str]]:

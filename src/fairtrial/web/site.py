@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -17,15 +17,15 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from fairtrial.analyse import Run
+from fairtrial.analyse import Run, TrialRecord
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import show_expected
+from fairtrial.core.experiment import Case, show_expected
+from fairtrial.core.formatting import cost_fact, deviation, milliseconds, money, number, signs, span
 from fairtrial.core.money import Cost
-from fairtrial.present.words.numbers import cost_fact, deviation, milliseconds, money, number
-from fairtrial.present.words.scale import signs
 from fairtrial.providers import models
 from fairtrial.store import Store
+from fairtrial.store.store import RunRecord
 from fairtrial.text.printable import printable, significant
 from fairtrial.web import numbers
 from fairtrial.web.cache import NumberCache
@@ -33,10 +33,15 @@ from fairtrial.web.markdown import render_markdown
 from fairtrial.web.orders import CaseOrders
 from fairtrial.web.preview import Previews
 from fairtrial.web.sources import code_key
-from fairtrial.web.tasks import Task, Tasks
+from fairtrial.web.tasks import Tasks
 
 PAGES = Path(__file__).parent / "pages"
 _MAX_FIELDS = 2000
+Link = tuple[str, str]  # what it says, and its address
+_MENU: tuple[Link, ...] = (
+    ("Home", "/"), ("Suites", "/suites"), ("Runs", "/runs"), ("Compare", "/compare"), ("Leaderboard", "/board"),
+    ("Arena", "/arena"), ("Judges", "/judges"),
+)  # fmt: skip
 
 
 class Site:
@@ -46,8 +51,12 @@ class Site:
         self.store, self.folder = store, folder.resolve()
         self.previews, self._preview_port = Previews(), preview_port
         self.cache, self.orders, self.tasks = NumberCache(store), CaseOrders(store), Tasks(store)
-        self.solving_orders: dict[str, Callable[[], Task]] = {}  # what is solved if somebody says so
-        self.before_visits: list[Callable[[], Any]] = []  # what sections load while nobody waits for it
+        # What sections add: to load while nobody waits, to the menu, to the pages of runs and trials, to the arena.
+        self.before_visits: list[Callable[[], Any]] = []
+        self.menu = list(_MENU)
+        self.run_links: list[Callable[[Run], Link | None]] = []
+        self.trial_parts: list[Callable[[Case, TrialRecord], Markup | None]] = []
+        self.arena_parts: list[Callable[[Sequence[RunRecord]], Markup]] = []
 
     def warm_up(self) -> None:
         """Load what the first visitor would otherwise wait for: templates, prices, parsers, the key of the code."""
@@ -80,9 +89,20 @@ class Site:
         """Return an address at which a generated page can be fetched once."""
         return f"{self.preview_origin(request)}{self.previews.add(html)}"
 
+    def add_templates(self, folder: Path) -> None:
+        """Look for templates in one more folder, after our own."""
+        loader = _templates().loader
+        assert isinstance(loader, FileSystemLoader)
+        if str(folder) not in loader.searchpath:
+            loader.searchpath.append(str(folder))
+
+    def part(self, template: str, **values: Any) -> Markup:
+        """Render a template as a part of a page."""
+        return Markup(_templates().get_template(template).render(values))  # noqa: S704  # escaped by the template
+
     def page(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """Render a template as an HTML response."""
-        common = {"path": request.url.path, "working": self.tasks.open()}
+        common = {"path": request.url.path, "menu": self.menu, "working": self.tasks.open()}
         body = _templates().get_template(template).render({**common, **values})
         return HTMLResponse(body, status, headers=self._headers(request))
 
@@ -170,15 +190,6 @@ def _when(timestamp: float | None) -> Markup:
         return Markup("–")
     moment = datetime.fromtimestamp(timestamp, UTC)
     return Markup('<time datetime="{}">{} UTC</time>').format(moment.isoformat(), moment.strftime("%Y-%m-%d %H:%M"))
-
-
-def span(seconds: float | None) -> str:
-    """Format a duration for people, such as `2 min 5 s`."""
-    if seconds is None:
-        return "–"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def dollars(value: Cost | float | None) -> str:

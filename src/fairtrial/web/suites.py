@@ -24,12 +24,11 @@ from fairtrial.api import wait_for
 from fairtrial.config import Suite
 from fairtrial.config.advice import notes, warnings
 from fairtrial.config.editing import Editor
-from fairtrial.core.errors import FairtrialError, ProblemsError
+from fairtrial.core.errors import FairtrialError, ProblemsError, WorkFirstError
 from fairtrial.core.experiment import Arm, Case, read_expected, show_expected
 from fairtrial.core.templates import TemplateError
 from fairtrial.providers import models
 from fairtrial.tables import FORMATS
-from fairtrial.tracks.optimisation.solving import NotSolvedError
 from fairtrial.web import files
 from fairtrial.web.changes import apply, as_list
 from fairtrial.web.form import form_of
@@ -113,9 +112,9 @@ class Suites:
         folder = files.path_of(self._site.folder, file).parent
         try:
             suite = pipeline.load_text(text, file=Path(file).name, folder=folder)
-        except NotSolvedError as error:
+        except WorkFirstError as error:
             warning = {"message": str(error), "file": "", "line": 0, "key": "warning"}
-            return {"problems": [warning], "facts": f"{_count(len(error.problems), 'problem')} to solve"}
+            return {"problems": [warning], "facts": error.work}
         except ProblemsError as error:
             return {"problems": [msgspec.to_builtins(problem) for problem in error.problems], "facts": ""}
         except FairtrialError as error:
@@ -152,7 +151,7 @@ class Suites:
         folder = files.path_of(self._site.folder, file).parent
         try:
             suite = pipeline.load_text(str(data["text"]), file=Path(file).name, folder=folder)
-        except NotSolvedError as error:
+        except WorkFirstError as error:
             return {"html": f'<p class="mute">{escape(str(error))}</p>', "case": 0}
         except FairtrialError:
             return {"html": ""}  # the problems are shown elsewhere

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -29,10 +29,6 @@ from fairtrial.engine.progress import Progress
 from fairtrial.engine.watching import Session, Watch
 from fairtrial.store import Store
 from fairtrial.store.todo import Mode
-from fairtrial.tracks.optimisation.cases import CACHE
-from fairtrial.tracks.optimisation.catalogue import baselines
-from fairtrial.tracks.optimisation.certify import check_solved
-from fairtrial.tracks.optimisation.problem import Problem
 from fairtrial.workflows.calibrate import acalibrate
 from fairtrial.workflows.resume import aresume, aresume_series
 from fairtrial.workflows.series import Part, arun_series, check_series
@@ -248,23 +244,11 @@ class Tasks:
         task = Task("calibration", judge.name)
         return self._start(task, lambda _: acalibrate(judge, store=self._store, judged=judged, **how))
 
-    def solve(self, problems: Sequence[Problem], time_limit: float, then: Callable[[], str], key: str) -> Task:
-        """Solve problems, and then do what has waited for it; its result is the address at which that goes on."""
-        same = next((task for task in self.open() if task.what == "solving" and task.key == key), None)
+    def work(self, task: Task, work: Callable[[], Any]) -> Task:
+        """Do what blocks, in a thread; whoever wants the same as a task that is at work waits for that one."""
+        same = next((one for one in self.open() if (one.what, one.key) == (task.what, task.key) and task.key), None)
         if same is not None and not same.stopping:
             return same
-        task = Task("solving", _names(problems))
-        task.page, task.key, task.total = "/solving", key, len(problems)
-
-        def solved(done: int, _: int) -> None:
-            task.done = done
-
-        def work() -> str:
-            limits: dict[str, Any] = {"time_limit": time_limit, "stopped": lambda: task.stopping}
-            for baseline in baselines(problems, CACHE, watch=solved, **limits):
-                check_solved(baseline)
-            return then()
-
         return self._start(task, lambda _: asyncio.to_thread(work))
 
     def _start(self, task: Task, work: Callable[[Task], Coroutine[Any, Any, Any]]) -> Task:
@@ -274,7 +258,3 @@ class Tasks:
         self._tasks[task.id] = task
         task.start(work)
         return task
-
-
-def _names(problems: Sequence[Problem]) -> str:
-    return problems[0].id if len(problems) == 1 else f"{len(problems)} problems"

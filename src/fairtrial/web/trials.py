@@ -17,7 +17,6 @@ from fairtrial.core.experiment import show_expected
 from fairtrial.core.place import Place
 from fairtrial.present.word_diff import word_diff
 from fairtrial.store.files import attachments, contents
-from fairtrial.tracks.optimisation.pages.styles import residuals
 from fairtrial.web.grid import case_query, is_position
 from fairtrial.web.site import Site, url
 from fairtrial.webpage.extract import extract
@@ -89,7 +88,7 @@ class Trials:
             tools=_timeline(trial),
             judgements=run.judgements_at(place) if trial else [],
             difference=word_diff(show_expected(trial.expected), trial.answer) if trial else None,
-            residuals=residuals(case, trial.answer or "") if trial else None,
+            parts=[part for show in self._site.trial_parts if trial and (part := show(case, trial))],
             kept_in=run.kept_workspace(trial) if trial else None,
             shots=attachments(run.store, run.id, place=place).get(place, {}),
             **self._page_values(request, trial),

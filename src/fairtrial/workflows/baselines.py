@@ -26,6 +26,7 @@ import msgspec
 
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import Source, find_sources
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.errors import FairtrialError, NoSuchRunError
 from fairtrial.core.private import write_private
 from fairtrial.forges.ci import CiJob, Said, ci_job
@@ -52,7 +53,7 @@ class Baseline(NamedTuple):
 
 
 def baseline_for(
-    name: str, store: Store, run: Run, folder: Path | None = None, environment: Mapping[str, str] = os.environ
+    name: str, store: Store, run: StoredRun, folder: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Baseline:
     """Return the baseline that a name means here. That there is none is no error: the gate cannot tell."""
     source, because = None, ""
@@ -96,7 +97,7 @@ def _nothing_known(job: CiJob | None, git: Git | None) -> str:
     return f"no baseline: `auto` found no branch, because {said}, and {here}. Name it: --against branch:main"
 
 
-def find_baseline(name: str, store: Store, run: Run, folder: Path | None = None) -> Source:
+def find_baseline(name: str, store: Store, run: StoredRun, folder: Path | None = None) -> Source:
     """Return the run to compare with; `run` is the one that is gated, `folder` where its repository is."""
     kind, colon, value = name.partition(":")
     if not colon or kind not in KINDS:
@@ -138,7 +139,7 @@ def facts_of(record: RunRecord) -> dict[str, str]:
     return {"commit": str(facts.get("commit") or ""), "branch": str(facts.get("branch") or "")}
 
 
-def _earlier_runs(store: Store, run: Run) -> list[RunRecord]:
+def _earlier_runs(store: Store, run: StoredRun) -> list[RunRecord]:
     """Return the other runs of the same suite that can be a baseline, the newest first.
 
     A run of changed files is no run of its commit; a second run of the very same commit is none to compare with; and
@@ -158,7 +159,7 @@ def _earlier_runs(store: Store, run: Run) -> list[RunRecord]:
     ]
 
 
-def _gated_commit(run: Run) -> str | None:
+def _gated_commit(run: StoredRun) -> str | None:
     """Return the commit that a run is about; None if it is about changed files, or no commit is known."""
     here = run.context.get("git") or {}
     return None if here.get("changed") else here.get("commit")
@@ -176,7 +177,7 @@ def _of_branch(records: Sequence[RunRecord], branch: str, git: Git | None) -> li
     return sorted(own, key=lambda record: order.get(facts_of(record)["commit"], len(order)))
 
 
-def _nothing_found(name: str, kind: str, value: str, records: Sequence[RunRecord], run: Run) -> str:
+def _nothing_found(name: str, kind: str, value: str, records: Sequence[RunRecord], run: StoredRun) -> str:
     known = dict.fromkeys(facts_of(record)["branch" if kind == "branch" else "commit"][:12] for record in records)
     if listed := ", ".join(word for word in known if word):
         hint = f"there are runs of: {listed}"
@@ -187,7 +188,7 @@ def _nothing_found(name: str, kind: str, value: str, records: Sequence[RunRecord
     return f"no baseline: there is no run for {name}; {hint}. {_how_to_get_one(kind, value, run)}"
 
 
-def _how_to_get_one(kind: str, value: str, run: Run) -> str:
+def _how_to_get_one(kind: str, value: str, run: StoredRun) -> str:
     here = run.context.get("git") or {}
     if kind != "branch" or here.get("branch") != value:
         return f"Run the suite on `{value}` first, with the same store"
@@ -201,7 +202,7 @@ def _with_series(store: Store, record: RunRecord, label: str) -> Source:
     return Source(label, tuple(Run(store, one) for one in records if one.status in _USABLE))
 
 
-def _in_file(path: Path, run: Run) -> Source:
+def _in_file(path: Path, run: StoredRun) -> Source:
     if not path.is_file():
         raise NoBaselineError(
             f"no baseline: there is no file {path}; `fairtrial gate --keep {quote(str(path))}` writes one"
@@ -211,7 +212,7 @@ def _in_file(path: Path, run: Run) -> Source:
     return _newest(store, run, f"file:{path}")
 
 
-def _in_notes(git: Git, name: str, run: Run) -> Source:
+def _in_notes(git: Git, name: str, run: StoredRun) -> Source:
     noted = git.noted() - {_gated_commit(run)}
     commit = next((one for one in git.ancestors(name) if one in noted), None)
     if commit is None:
@@ -239,7 +240,7 @@ def _unpacked(body: bytes, place: str) -> Store:
     return store
 
 
-def _newest(store: Store, run: Run, label: str) -> Source:
+def _newest(store: Store, run: StoredRun, label: str) -> Source:
     own = _earlier_runs(store, run)
     if not own:
         raise NoBaselineError(

@@ -19,6 +19,7 @@ from fairtrial.analyse.gate import Terms, gate
 from fairtrial.analyse.gate_result import Gate
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import Source
+from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import new_id
 from fairtrial.engine.job import HERE, Where
@@ -49,7 +50,7 @@ def look_level(look: int) -> float:
 
 
 async def abuy_until_sure(
-    run: Run,
+    run: StoredRun,
     against: Source,
     terms: Terms,
     *,
@@ -120,7 +121,7 @@ def _at_look(terms: Terms, look: int) -> Terms:
     return msgspec.structs.replace(terms, level=look_level(look))
 
 
-def _series_of(store: Store, run: Run) -> str:
+def _series_of(store: Store, run: StoredRun) -> str:
     """Return the series of a run; a run of its own becomes the first of one."""
     if run.record.series_id is not None:
         return run.record.series_id

@@ -9,13 +9,12 @@ from markupsafe import Markup
 from fairtrial.analyse.planning import ArmVariance
 from fairtrial.analyse.spread import Spread
 from fairtrial.analyse.summary import Metric, RunSummary
+from fairtrial.core.formatting import milliseconds, money, signs
 from fairtrial.present.charts import Box, ForestRow, boxes, shares, small_forest
 from fairtrial.present.charts.marks import Interval
 from fairtrial.present.charts.svg import safe
 from fairtrial.present.figures.leaders import Figure, Links
-from fairtrial.present.words.numbers import milliseconds, money
 from fairtrial.present.words.runs import scale_words, within_brief, within_legend
-from fairtrial.present.words.scale import signs
 
 _MOST_ARMS = 20  # rows that a card has room for
 _MOST_METRICS = 6

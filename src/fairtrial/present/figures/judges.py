@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from fairtrial.core.formatting import number, signs
 from fairtrial.judging.calibration import Calibration, CalibrationSummary, SampleResult
 from fairtrial.present.charts import Curve, Point, agreement, curves, small_agreement
 from fairtrial.present.charts.svg import safe
-from fairtrial.present.words.numbers import number
-from fairtrial.present.words.scale import signs
 
 
 def judge_figure(calibration: Calibration) -> Markup:

@@ -10,12 +10,11 @@ from markupsafe import Markup
 from fairtrial.analyse.comparison import Verdict
 from fairtrial.analyse.leaderboard import Contender, Distance, Leaderboard
 from fairtrial.analyse.summary import ArmSummary
+from fairtrial.core.formatting import Scale, interval_words, milliseconds, money, signs
 from fairtrial.present.charts import Forest, ForestRow, Matrix, MatrixCell, Point, forest, matrix, scatter
 from fairtrial.present.charts.marks import Interval, Tone
 from fairtrial.present.charts.svg import safe
 from fairtrial.present.words.leaderboards import distance_words, rank_words
-from fairtrial.present.words.numbers import milliseconds, money
-from fairtrial.present.words.scale import Scale, interval_words, signs
 from fairtrial.present.words.verdicts import DECIDED, WORDS
 
 _STRONG = 20.0  # points from which a cell is filled

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from fairtrial.analyse.comparison import Comparison, Comparisons
+from fairtrial.core.formatting import Scale, interval_words, signs
 from fairtrial.present.charts import ForestRow, balance, histogram, small_forest
 from fairtrial.present.charts.svg import safe
 from fairtrial.present.figures.leaders import TONES, Figure, Links
 from fairtrial.present.words.changes import pair_name
-from fairtrial.present.words.scale import Scale, interval_words, signs
 from fairtrial.present.words.verdicts import WORDS
 
 _MOST_PAIRS = 60

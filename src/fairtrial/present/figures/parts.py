@@ -11,12 +11,11 @@ from fairtrial.analyse.overview import Overview
 from fairtrial.analyse.series import MultiRun
 from fairtrial.analyse.series_summary import SeriesSummary
 from fairtrial.analyse.summary import by_mean
+from fairtrial.core.formatting import interval_words, number
 from fairtrial.present.charts import HeatRow, RunDots, TrellisCell, TrellisRow, runs_chart, strips, trellis
 from fairtrial.present.charts.marks import Interval, Tone
 from fairtrial.present.charts.svg import safe
 from fairtrial.present.figures.leaders import Figure, Links
-from fairtrial.present.words.numbers import number
-from fairtrial.present.words.scale import interval_words
 from fairtrial.stats import Aggregate
 
 _MOST_ARMS = 6  # columns that a page has room for

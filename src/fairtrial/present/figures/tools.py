@@ -10,11 +10,11 @@ from markupsafe import Markup
 from fairtrial.analyse.lift import Lift
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.tool_report import ArmToolReport, Difference, Gain, Rate, ToolReport, ToolStats
+from fairtrial.core.formatting import Scale, interval_words, signs
 from fairtrial.present.charts import ForestRow, confusion_matrix, small_forest
 from fairtrial.present.charts.marks import Tone
 from fairtrial.present.charts.svg import safe
 from fairtrial.present.figures.leaders import TONES, Figure, Links
-from fairtrial.present.words.scale import Scale, interval_words, signs
 from fairtrial.present.words.tools import arm_sentences, gain_sentence, items_words, notes_on
 
 _MOST_ARMS = 12  # with figures of their own

@@ -6,7 +6,7 @@ from fairtrial.analyse.items import CaseAnalysis, CaseItem, analyse_cases
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.core.errors import FairtrialError
-from fairtrial.present.words.numbers import number
+from fairtrial.core.formatting import number
 from fairtrial.text.printable import counted
 
 CASE_COLUMNS = ("case", "mean score", "discrimination", "")

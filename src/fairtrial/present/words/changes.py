@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairtrial.analyse.leaderboard import comparison_leaderboard
+from fairtrial.core.formatting import Scale, interval_words, signs
 from fairtrial.present.words.leaderboards import continued, headline_parts, name_parts, silent_parts
-from fairtrial.present.words.scale import Scale, interval_words, signs
 from fairtrial.present.words.verdicts import (
     DECIDED,
     Lead,

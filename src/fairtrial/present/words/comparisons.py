@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairtrial.present.words.numbers import deviation
-from fairtrial.present.words.scale import Scale, signs
+from fairtrial.core.formatting import Scale, deviation, signs
 from fairtrial.present.words.verdicts import WORDS, lead_of, margin_words, pair_sentence
 from fairtrial.stats.planning import fewest_cases
 from fairtrial.text.printable import counted, significant

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairtrial.present.words.numbers import deviation, number
-from fairtrial.present.words.scale import signs
+from fairtrial.core.formatting import deviation, number, signs
 from fairtrial.text.printable import counted
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairtrial.present.words.numbers import number
-from fairtrial.present.words.scale import interval_words
+from fairtrial.core.formatting import interval_words, number
 from fairtrial.text.printable import counted
 
 if TYPE_CHECKING:

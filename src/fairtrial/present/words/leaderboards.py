@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from fairtrial.core.answer import failure_words
-from fairtrial.present.words.scale import Scale, interval_words, signs
+from fairtrial.core.formatting import Scale, interval_words, signs
 from fairtrial.present.words.verdicts import (
     DECIDED,
     GLYPHS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairtrial.present.words.numbers import money, number
+from fairtrial.core.formatting import money, number
 from fairtrial.text.printable import counted
 
 if TYPE_CHECKING:

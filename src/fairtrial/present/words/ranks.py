@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fairtrial.analyse.rank import RankedArm, Ranking, Style
+from fairtrial.core.formatting import Scale, interval_words, signs
 from fairtrial.present.words.leaderboards import first_parts
-from fairtrial.present.words.scale import Scale, interval_words, signs
 from fairtrial.present.words.verdicts import joined
 from fairtrial.text.printable import counted
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from fairtrial.analyse.tool_counts import NONE
 from fairtrial.analyse.tool_report import ArmToolReport, Confusion, Difference, Gain, Rate, ToolReport, ToolStats
-from fairtrial.present.words.numbers import milliseconds, money
-from fairtrial.present.words.scale import Scale, interval_words, signs
+from fairtrial.core.formatting import Scale, interval_words, milliseconds, money, signs
 from fairtrial.text.printable import counted
 
 GAIN_COLUMNS = ("what", "target", "gain", "95 % CI", "verdict", "cost", "latency")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairtrial.analyse.comparison import opposite
-from fairtrial.present.words.scale import Scale, interval_words, signs
+from fairtrial.core.formatting import Scale, interval_words, signs
 from fairtrial.text.printable import counted
 
 if TYPE_CHECKING:

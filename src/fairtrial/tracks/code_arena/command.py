@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from fairtrial.analyse import Run
+from fairtrial.cli.finish import Ending, check_outputs
 from fairtrial.cli.options import (
     env_addresses_option,
     in_store,
@@ -19,6 +21,14 @@ from fairtrial.cli.options import (
     run_coroutine,
     store_option,
 )
+from fairtrial.cli.pairwise import print_pairs
+from fairtrial.cli.run import run_suite
+from fairtrial.config import RunOptions, parse_suite
+from fairtrial.core.errors import FairtrialError
+from fairtrial.reports.export import export
+from fairtrial.text.yaml_text import read_yaml
+from fairtrial.tracks.code_arena.prompts import arena_document, demo_document
+from fairtrial.workflows.pairwise import apair
 
 
 @click.command()
@@ -60,12 +70,6 @@ def command(
     """
     import yaml
 
-    from fairtrial.cli.finish import Ending, check_outputs
-    from fairtrial.cli.run import run_suite
-    from fairtrial.config import RunOptions, parse_suite
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.tracks.code_arena.prompts import arena_document, demo_document
-
     if demo == bool(targets or lender):
         raise click.UsageError(
             "give either the models that should write pages (or --suite, which has some), or --demo, which has its own"
@@ -101,9 +105,6 @@ def _document(lender: Path) -> dict[str, Any]:
     """Return a suite as it is written."""
     import yaml
 
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.text.yaml_text import read_yaml
-
     try:
         document = read_yaml(lender.read_text("utf-8"))
     except OSError as error:
@@ -117,10 +118,6 @@ def _document(lender: Path) -> dict[str, Any]:
 
 def _compare_pages(store: str | None, outputs: tuple[str, ...], *, quiet: bool) -> int:
     """Compare pages two at a time, print the result and write the output files."""
-    from fairtrial.analyse import Run
-    from fairtrial.cli.pairwise import print_pairs
-    from fairtrial.reports.export import export
-    from fairtrial.workflows.pairwise import apair
 
     opened = open_store(store)
     summary = run_coroutine(apair("latest", store=opened))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 
+from fairtrial.config.cases import inline_case
 from fairtrial.config.document import CaseEntry, ParamsEntry, SuiteDocument, SuiteEntry
 from fairtrial.config.source import Source
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import Case
 from fairtrial.core.registry import nearest
 from fairtrial.tracks.code_arena import prompts as code_arena
 
@@ -15,21 +19,26 @@ _FOR_PROGRAMS = ("seconds", "memory_mb")
 _TIMEOUT = 300.0  # seconds; a page also takes longer
 
 
-def arena_entries(entry: SuiteEntry) -> list[CaseEntry]:
-    """Return the selected prompts as case entries."""
-    cases = {case["id"]: case for case in code_arena.cases()}
+def cases(entry: SuiteEntry, first: int, _: Path) -> list[Case]:
+    """Return the selected prompts as cases; the first one has this position."""
+    entries = enumerate(_entries(entry), first)
+    return [inline_case(case, number, Path(), fetch=False) for number, case in entries]
+
+
+def _entries(entry: SuiteEntry) -> list[CaseEntry]:
+    known = {case["id"]: case for case in code_arena.cases()}
     ids = [entry.ids] if isinstance(entry.ids, str) else entry.ids
     for name in ids:
-        if name not in cases:
-            raise FairtrialError(f"the code arena has no prompt `{name}`{nearest(name, list(cases))}")
+        if name not in known:
+            raise FairtrialError(f"the code arena has no prompt `{name}`{nearest(name, list(known))}")
     levels = [entry.difficulty] if isinstance(entry.difficulty, str) else entry.difficulty
-    chosen = [cases[name] for name in ids] or [
-        case for case in cases.values() if not levels or case["difficulty"] in levels
+    chosen = [known[name] for name in ids] or [
+        case for case in known.values() if not levels or case["difficulty"] in levels
     ]
     return msgspec.convert(chosen[: entry.count], list[CaseEntry])
 
 
-def with_arena_defaults(source: Source, document: SuiteDocument) -> SuiteDocument:
+def with_defaults(source: Source, document: SuiteDocument) -> SuiteDocument:
     """Set what pages need, unless the suite does: a scorer that opens them, enough tokens, and enough time."""
     assert document.suite is not None
     written = source.value["suite"]

@@ -16,10 +16,10 @@ from fairtrial.core.score import ANY, Scale, Score, Unscored
 from fairtrial.core.settings import Settings
 from fairtrial.core.trial import Trial, TrialIds
 from fairtrial.core.variables import Variables
+from fairtrial.foreign.results import SHARE, Columns, Contestant, Log, Sample
 from fairtrial.store import Store, rows
 from fairtrial.store.imports import ImportedRun
 from fairtrial.text.printable import counted
-from fairtrial.tracks.interchange.results import SHARE, Columns, Contestant, Log, Sample
 from fairtrial.tracks.interchange.results._values import name_of
 from fairtrial.tracks.interchange.samples import arm_of, case_of, outcome_of, score_of
 

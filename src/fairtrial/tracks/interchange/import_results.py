@@ -14,12 +14,12 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import canonical_json, dated_id
 from fairtrial.core.score import Scale
 from fairtrial.core.variables import Variables
+from fairtrial.foreign.results import Columns, Log, reader_of, recognise
+from fairtrial.foreign.source import Source
 from fairtrial.store import Store
 from fairtrial.store.imports import ImportedRun, attempts_at, find_imported, is_cared_for
 from fairtrial.tracks.interchange.import_log import Choice, LogWriter
-from fairtrial.tracks.interchange.results import Columns, Log, reader_of, recognise
 from fairtrial.tracks.interchange.results._frame import frame_log, is_frame
-from fairtrial.tracks.interchange.results._source import Source
 from fairtrial.tracks.interchange.results._values import name_of
 
 Happened = Literal["imported", "already there", "older attempt"]

@@ -18,9 +18,9 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.providers import known_providers
 from fairtrial.core.trace import ToolCall
 from fairtrial.core.variables import escape_all
+from fairtrial.foreign.suites import NO_JUDGE
 from fairtrial.tables import Row
 from fairtrial.text.printable import counted
-from fairtrial.tracks.interchange.importers import NO_JUDGE
 from fairtrial.tracks.interchange.traces import Call, asides_of, calls_of
 from fairtrial.tracks.interchange.traces.redact import Redactor
 

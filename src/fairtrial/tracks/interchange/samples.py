@@ -8,8 +8,8 @@ from fairtrial.core.answer import Answer, Outcome
 from fairtrial.core.experiment import Arm, Case, Condition, TargetSpec
 from fairtrial.core.money import Cost
 from fairtrial.core.score import Scale, Score
+from fairtrial.foreign.results import Contestant, Question, Sample
 from fairtrial.store import rows
-from fairtrial.tracks.interchange.results import Contestant, Question, Sample
 
 _OF_ANSWER = tuple(set(Answer.__struct_fields__) & set(Sample.__struct_fields__) - {"cost_usd"})  # an outcome's
 

@@ -9,12 +9,12 @@ from markupsafe import Markup
 
 from fairtrial.analyse.comparison import Comparison, Group
 from fairtrial.analyse.kinds import in_order
-from fairtrial.analyse.run import TrialRecord
+from fairtrial.analyse.stored_run import TrialRecord
+from fairtrial.core.formatting import Scale, interval_words, signs
 from fairtrial.present.charts import DotRow, ForestRow, TrellisCell, TrellisRow, dot_rows, small_forest, trellis
 from fairtrial.present.charts.marks import Interval, Tone
 from fairtrial.present.charts.svg import safe
 from fairtrial.present.figures.leaders import TONES, Figure
-from fairtrial.present.words.scale import Scale, interval_words, signs
 from fairtrial.tracks.optimisation.analysis import AnswerGap, Cell, OptimisationReport
 from fairtrial.tracks.optimisation.words import ALL, gap_words, kind_words, shown_number
 

@@ -11,7 +11,7 @@ import msgspec
 from fairtrial.agents.workspace.program import Sandbox, missing_sandbox, run_program
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.trust import may_run_code
-from fairtrial.tracks.interchange.importers import Imported, Reference
+from fairtrial.foreign.suites import Imported, Reference
 from fairtrial.tracks.optimisation.cases import CACHE
 from fairtrial.tracks.optimisation.catalogue import baselines
 from fairtrial.tracks.optimisation.export import document_yaml

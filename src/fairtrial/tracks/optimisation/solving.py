@@ -21,7 +21,8 @@ from queue import Empty, Queue, SimpleQueue
 import msgspec
 import numpy as np
 
-from fairtrial.core.errors import FairtrialError, InterruptedWorkError
+from fairtrial.core.errors import FairtrialError, InterruptedWorkError, WorkFirstError
+from fairtrial.text.printable import counted
 from fairtrial.tracks.optimisation.certify import check_distance
 from fairtrial.tracks.optimisation.problem import Baseline, Problem
 from fairtrial.tracks.optimisation.solve import MEMORY_MB
@@ -41,13 +42,14 @@ Stopped = Callable[[], bool]
 later: ContextVar[bool] = ContextVar("later", default=False)
 
 
-class NotSolvedError(FairtrialError):
+class NotSolvedError(WorkFirstError):
     """Problems have no baseline yet, and this is not the time to solve them."""
 
     def __init__(self, problems: Sequence[Problem], time_limit: float) -> None:
         self.problems, self.time_limit = tuple(problems), time_limit
         names = ", ".join(problem.id for problem in self.problems[:3])
         more = f" and {len(self.problems) - 3} more" if len(self.problems) > 3 else ""
+        self.work = f"{counted(len(self.problems), 'problem')} to solve"
         super().__init__(f"not solved yet: {names}{more}; a new run of the suite solves them first")
 
 

@@ -8,10 +8,9 @@ from typing import NamedTuple
 from fairtrial.analyse.comparison import Comparison, Comparisons, OnThisCase
 from fairtrial.analyse.kinds import in_order
 from fairtrial.analyse.leaderboard import Leaderboard, comparison_leaderboard
+from fairtrial.core.formatting import Scale, deviation, interval_words, signs
 from fairtrial.present.words.comparisons import p_words
 from fairtrial.present.words.leaderboards import headline_parts
-from fairtrial.present.words.numbers import deviation
-from fairtrial.present.words.scale import Scale, interval_words, signs
 from fairtrial.present.words.verdicts import WORDS, Part
 from fairtrial.text.printable import counted, significant
 from fairtrial.tracks.optimisation.analysis import (

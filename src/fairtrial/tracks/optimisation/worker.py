@@ -1,4 +1,4 @@
-"""Solve problems in a process of our own: `python -m fairtrial.tracks.optimisation.worker` reads tasks from its input, line by line.
+"""Solve problems in a process of our own: run as a module, it reads tasks from its input, line by line.
 
 `solving` starts it, and kills it when a task takes too long. What solvers print goes nowhere: the replies have the
 output to themselves. However the parent ends, we end too: our input is then closed, which a thread of its own notices,

@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairtrial import pipeline
+from fairtrial.analyse import Run
+from fairtrial.analyse.units import in_points
+from fairtrial.cli.console import Console
+from fairtrial.cli.finish import Ending, check_outputs
 from fairtrial.cli.options import (
     env_addresses_option,
     json_option,
@@ -19,6 +24,13 @@ from fairtrial.cli.options import (
     run_coroutine,
     store_option,
 )
+from fairtrial.cli.tables import table
+from fairtrial.cli.watch import watcher
+from fairtrial.config import RunOptions, parse_suite
+from fairtrial.core.formatting import signs
+from fairtrial.text.printable import counted, printable
+from fairtrial.tracks.politeness.analysis import replication
+from fairtrial.tracks.politeness.studies import demo_target, document
 
 if TYPE_CHECKING:
     from fairtrial.config import RunOptions, Suite
@@ -70,13 +82,6 @@ def command(
     """
     if sum(map(bool, (targets, demo, run_id))) != 1:
         raise click.UsageError("give either the models to ask, or --demo, or --run with a run to analyse")
-    from fairtrial import pipeline
-    from fairtrial.analyse import Run
-    from fairtrial.analyse.units import in_points
-    from fairtrial.cli.finish import Ending, check_outputs
-    from fairtrial.cli.watch import watcher
-    from fairtrial.config import RunOptions
-    from fairtrial.tracks.politeness.analysis import replication
 
     code = 0
     if run_id is not None:
@@ -99,9 +104,6 @@ def command(
 def _suite(targets: tuple[str, ...], runs: int, options: RunOptions) -> Suite:
     import yaml
 
-    from fairtrial.config import parse_suite
-    from fairtrial.tracks.politeness.studies import demo_target, document
-
     load_dotenv()
     asked = document(list(targets) or [demo_target(runs)], runs=runs)
     text = yaml.safe_dump(asked, sort_keys=False, allow_unicode=True)
@@ -111,10 +113,6 @@ def _suite(targets: tuple[str, ...], runs: int, options: RunOptions) -> Suite:
 def print_replication(result: Replication) -> None:
     """Print accuracies, both analyses side by side, and what differs between them."""
     from rich.text import Text
-
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.tables import table
-    from fairtrial.text.printable import counted, printable
 
     console = Console(highlight=False)
     for target in dict.fromkeys(tone.target for tone in result.tones):
@@ -145,7 +143,6 @@ def print_replication(result: Replication) -> None:
 
 
 def _cells(pair: TonePair) -> list[str]:
-    from fairtrial.present.words.scale import signs
 
     runs, questions = ("*" if found else " " for found in (pair.found_by_runs, pair.found_by_questions))
     interval = "–" if pair.ci95 is None else f"{100 * pair.ci95[0]:+.1f} to {100 * pair.ci95[1]:+.1f}"

@@ -32,6 +32,15 @@ class RayWorkers:
         # Ray's calls block, and what it starts ends with the thread that started it.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="fairtrial-ray")
 
+    @staticmethod
+    def check(address: str) -> None:
+        """Raise unless workers can be started at this address."""
+        if address.startswith("//"):
+            raise FairtrialError(
+                "Ray's client mode (ray://) is not supported: use ray:HOST:PORT on a machine of the cluster, "
+                "or start the run there with `ray job submit`"
+            )
+
     async def __aenter__(self) -> RayWorkers:
         await self._do(self._connect)
         return self

@@ -7,7 +7,7 @@ import yaml
 
 from fairtrial.config import load_suite
 from fairtrial.core.errors import FairtrialError, ProblemsError
-from fairtrial.tracks.interchange.importers import NO_JUDGE, write_suite
+from fairtrial.foreign.suites import NO_JUDGE, write_suite
 from fairtrial.tracks.interchange.importers.benchmaker import Benchmaker
 from fairtrial.tracks.interchange.importers.promptfoo import Promptfoo
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from fairtrial.agents.workspace import program as programs
 from fairtrial.agents.workspace.program import run_program
 from fairtrial.cli.main import cli
-from fairtrial.tracks.interchange.importers import Imported, Reference, write_suite
+from fairtrial.foreign.suites import Imported, Reference, write_suite
 from fairtrial.tracks.optimisation import catalogue
 from fairtrial.tracks.optimisation.importers._labelled import Question, labelled_suite, number
 from fairtrial.tracks.optimisation.labels import certify_labels

@@ -15,7 +15,7 @@ import yaml
 
 import fairtrial as ft
 from fairtrial.config import load_suite
-from fairtrial.tracks.interchange.importers import write_suite
+from fairtrial.foreign.suites import write_suite
 from fairtrial.tracks.interchange.importers.promptfoo import Promptfoo
 
 CORPUS = Path(__file__).parent.parent / "data" / "promptfoo"

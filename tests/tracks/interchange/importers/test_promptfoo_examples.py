@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from fairtrial.config import load_suite
-from fairtrial.tracks.interchange.importers import write_suite
+from fairtrial.foreign.suites import write_suite
 from fairtrial.tracks.interchange.importers._promptfoo.runtime_checks import is_sql
 from fairtrial.tracks.interchange.importers.promptfoo import Promptfoo
 from tests.tracks.interchange.importers.test_promptfoo_corpus import read

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fairtrial.config import load_suite
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.templates import TemplateError, fill
-from fairtrial.tracks.interchange.importers import suite_text
+from fairtrial.foreign.suites import suite_text
 from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
 from fairtrial.tracks.interchange.importers._promptfoo.files import Folder
 from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes

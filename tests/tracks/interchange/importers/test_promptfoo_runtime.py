@@ -17,7 +17,7 @@ import fairtrial as ft
 from fairtrial.config import load_suite
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.user_functions import load_function
-from fairtrial.tracks.interchange.importers import write_suite
+from fairtrial.foreign.suites import write_suite
 from fairtrial.tracks.interchange.importers._promptfoo import runtime_http, runtime_models
 from fairtrial.tracks.interchange.importers.promptfoo import Promptfoo
 from tests.ports import free_port

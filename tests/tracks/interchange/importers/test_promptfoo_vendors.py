@@ -5,7 +5,7 @@ import yaml
 
 from fairtrial.config import load_suite
 from fairtrial.core.providers import known_providers
-from fairtrial.tracks.interchange.importers import write_suite
+from fairtrial.foreign.suites import write_suite
 from fairtrial.tracks.interchange.importers.promptfoo import Promptfoo
 
 # What a model of each is asked at, and the variable that promptfoo's users have their key in. Addresses are those of the

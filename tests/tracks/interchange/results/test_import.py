@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import fairtrial as ft
 from fairtrial.core.errors import FairtrialError
+from fairtrial.foreign.results import Columns
 from fairtrial.store import Store
-from fairtrial.tracks.interchange.results import Columns
 from fairtrial.tracks.interchange.results._values import mark_of, name_of, params_of, scrub, tidy
 from fairtrial.tracks.interchange.results._zip import Zip, ZipError
 from fairtrial.tracks.interchange.results.table import Rows

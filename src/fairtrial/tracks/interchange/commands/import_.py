@@ -13,7 +13,13 @@ from typing import Any
 import click
 import msgspec
 
+from fairtrial import pipeline
 from fairtrial.cli.options import option
+from fairtrial.core import registry
+from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
+from fairtrial.core.providers import CHOOSE_A_MODEL
+from fairtrial.core.trust import looking_into, running_code
+from fairtrial.foreign.suites import write_suite
 from fairtrial.text.printable import counted
 
 _KINDS = {  # what is imported, if it is not a suite: modules of their own
@@ -21,8 +27,6 @@ _KINDS = {  # what is imported, if it is not a suite: modules of their own
     "traces": "Make cases of recorded calls: OpenTelemetry, Langfuse, Logfire.",
 }
 _MOST_FILES = 10  # that are listed one by one
-_TOOLS = ("k-eval", "benchmaker", "promptfoo", "harbor", "mcp-eval", "mcpchecker", "skill")
-_LABELLED = ("industryor", "mamo", "nlp4lp", "complexor", "optibench")  # benchmarks of optimisation
 _REASONS_SHOWN = 20
 
 
@@ -30,7 +34,7 @@ class _Imports(click.Group):
     """Every name that is none of the kinds above is a tool, whose suite is converted."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*_KINDS, *_TOOLS, *_LABELLED]
+        return [*_KINDS, *_tools()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in _KINDS:
@@ -40,9 +44,17 @@ class _Imports(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("What to import"):
-            tools = [(tool, f"Convert a suite of {tool}.") for tool in _TOOLS]
-            labelled = [(name, f"Convert the data of {name}, and certify its labels.") for name in _LABELLED]
-            formatter.write_dl([*_KINDS.items(), *tools, *labelled])
+            formatter.write_dl([*_KINDS.items(), *((tool, _summary(tool)) for tool in _tools())])
+
+
+def _tools() -> list[str]:
+    return [name.replace("_", "-") for name in registry.listed("importers")]
+
+
+def _summary(tool: str) -> str:
+    if hasattr(registry.load("importers", tool), "certify"):
+        return f"Convert the data of {tool}, and certify its labels."
+    return f"Convert a suite of {tool}."
 
 
 @click.group(cls=_Imports, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -77,7 +89,6 @@ def _suite_command(tool: str) -> click.Command:
         help="Benchmarks: ask for the optimal value, or for a program that finds it.",
     )
     def convert(file: Path, output: Path, force: bool, run_code: bool, sandbox: str, answer: str) -> int:
-        from fairtrial.core.trust import running_code
 
         with running_code(run_code):
             return _convert(tool, file, output, force=force, run_code=run_code, sandbox=sandbox, answer=answer)
@@ -92,8 +103,6 @@ Everything that has no counterpart here is listed; nothing is dropped silently. 
 
 
 def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool, sandbox: Any, answer: str) -> int:
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.tracks.interchange.importers import write_suite
 
     importer = _importer(tool, output, run_code=run_code, answer=answer)
     if output.exists() and not force:
@@ -102,8 +111,8 @@ def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool
         imported = importer.read(file)
     except RecursionError:
         raise FairtrialError(f"{file} is nested too deeply") from None
-    if tool in _LABELLED or imported.references:
-        imported = _certify(imported, sandbox)
+    if hasattr(importer, "certify"):
+        imported = _certify(importer, imported, sandbox)
     written = {output.parent / name: content for name, content in imported.files.items()}
     for path, content in written.items():
         if not force and path.exists() and path.read_bytes() != content:
@@ -121,8 +130,6 @@ def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool
 
 def _importer(tool: str, output: Path, *, run_code: bool, answer: str) -> Any:
     """Return the importer of a tool, with the options that it has."""
-    from fairtrial.core import registry
-    from fairtrial.core.errors import FairtrialError
 
     importer: Any = registry.load("importers", tool)()
     if run_code and hasattr(importer, "run_code"):
@@ -136,14 +143,9 @@ def _importer(tool: str, output: Path, *, run_code: bool, answer: str) -> Any:
     return importer
 
 
-def _certify(imported: Any, sandbox: Any) -> Any:
+def _certify(importer: Any, imported: Any, sandbox: Any) -> Any:
     """Certify the labels of a benchmark, and say how many are right."""
-    from fairtrial.tracks.optimisation.cases import show_progress
-    from fairtrial.tracks.optimisation.labels import certify_labels
-
-    imported, labels = certify_labels(
-        imported, sandbox=sandbox, watch=lambda done, count: show_progress(done, count, "certifying labels")
-    )
+    imported, labels = importer.certify(imported, sandbox)
     kinds = Counter(label.kind for label in labels)
     click.echo(
         f"labels: {kinds['certified']} certified, {kinds['wrong']} wrong, "
@@ -177,10 +179,6 @@ def _check(output: Path, original: Path) -> int:
 
     The suite may refer to files of the original's folder, which was named as well.
     """
-    from fairtrial import pipeline
-    from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
-    from fairtrial.core.providers import CHOOSE_A_MODEL
-    from fairtrial.core.trust import looking_into
 
     try:
         with looking_into(original):

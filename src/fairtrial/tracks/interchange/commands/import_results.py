@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairtrial.cli.options import in_store, json_option, option, print_json, store_option, tune_garbage_collector
+from fairtrial.foreign.results import Columns
+from fairtrial.reports import SCHEMA_VERSION
+from fairtrial.store import Store
 from fairtrial.text.printable import counted
+from fairtrial.tracks.interchange.import_results import import_all
 
 if TYPE_CHECKING:
     from fairtrial.core.score import Scale
@@ -60,9 +64,6 @@ def command(
     k-eval, Benchmaker, Every Eval Ever, OpenAI evals or HELM, or any table with columns for case, arm and score; or
     folders with such files. The same file is never imported twice.
     """
-    from fairtrial.store import Store
-    from fairtrial.tracks.interchange.import_results import import_all
-    from fairtrial.tracks.interchange.results import Columns
 
     tune_garbage_collector()
     chosen = Columns(**{name.removeprefix("column_"): value for name, value in columns.items()})
@@ -141,7 +142,6 @@ def next_steps(done: Sequence[Import]) -> list[str]:
 
 
 def _document(done: Sequence[Import], steps: list[str]) -> dict[str, Any]:
-    from fairtrial.reports import SCHEMA_VERSION
 
     runs = [
         {

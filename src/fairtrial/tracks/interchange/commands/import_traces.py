@@ -8,6 +8,9 @@ from typing import Any
 import click
 
 from fairtrial.cli.options import option
+from fairtrial.core.errors import FairtrialError
+from fairtrial.text.yaml_text import read_yaml
+from fairtrial.tracks.interchange.import_traces import TraceOptions, import_traces
 
 
 @click.command()
@@ -32,8 +35,6 @@ def command(files: tuple[Path, ...], output: Path, where: tuple[str, ...], force
 
     Reads OpenTelemetry (OTLP as JSON), Langfuse and Logfire exports. Equal questions become one case.
     """
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.tracks.interchange.import_traces import TraceOptions, import_traces
 
     if output.exists() and not force:
         raise FairtrialError(f"{output} already exists: choose another file with -o, or overwrite it with --force")
@@ -46,9 +47,6 @@ def command(files: tuple[Path, ...], output: Path, where: tuple[str, ...], force
 
 def _condition(text: str) -> dict[str, Any]:
     import yaml
-
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.text.yaml_text import read_yaml
 
     try:
         value = read_yaml(text)

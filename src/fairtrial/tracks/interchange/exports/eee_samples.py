@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.analyse.run import Told
+from fairtrial.analyse.stored_run import Told
 from fairtrial.core.experiment import Expected
 
 Document = dict[str, Any]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fairtrial.analyse import Run
-from fairtrial.analyse.run import Told
+from fairtrial.analyse.stored_run import Told
 from fairtrial.analyse.summary import ArmSummary, RunSummary
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Arm

@@ -8,7 +8,7 @@ from typing import Any
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import escape
-from fairtrial.tracks.interchange.importers import NO_JUDGE, read_text
+from fairtrial.foreign.suites import NO_JUDGE, read_text
 
 _MOST_NAMES = 3
 AGENT = {"target": "claude-code", "options": {"tools": ["Bash", "Read", "Write", "Edit", "Glob", "Grep"]}}

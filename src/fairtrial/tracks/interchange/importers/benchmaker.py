@@ -11,7 +11,7 @@ from typing import Any
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import escape
-from fairtrial.tracks.interchange.importers import NO_JUDGE, Imported, expecting, read_text
+from fairtrial.foreign.suites import NO_JUDGE, Imported, expecting, read_text
 
 _SCORERS = {
     "exact-match": "exact",

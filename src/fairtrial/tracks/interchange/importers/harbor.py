@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import escape
-from fairtrial.tracks.interchange.importers import FileRef, Imported, expecting, read_text
+from fairtrial.foreign.suites import FileRef, Imported, expecting, read_text
 from fairtrial.tracks.interchange.importers._tasks import AGENT, Findings, as_written, check_exists
 
 PLACE = ".harbor"  # in a workspace, while it is checked: the tests, and what they write

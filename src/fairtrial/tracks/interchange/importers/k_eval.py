@@ -8,7 +8,7 @@ from typing import Any
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.settings import AGENT_TIMEOUT
-from fairtrial.tracks.interchange.importers import FileRef, Imported, expecting, read_yaml
+from fairtrial.foreign.suites import FileRef, Imported, expecting, read_yaml
 
 _KEYS = {"name", "version", "dataset", "agent", "judge", "mcp_servers", "conditions", "execution"}
 _CONDITION_KEYS = {"mcp_servers", "system_prompt", "require_mcp_tool_use", "require_mcp_tool_success"}
@@ -58,13 +58,12 @@ _DIFFERENCES = {
 }
 
 
-def looks_like_k_eval(text: str) -> bool:
-    """Return whether a configuration is k-eval's, recognised by its keys."""
-    return all(marker.search(text) for marker in _MARKERS)
-
-
 class KEval:
     """Imports k-eval configurations."""
+
+    def recognises(self, text: str) -> bool:
+        """Return whether a configuration is k-eval's, recognised by its keys."""
+        return all(marker.search(text) for marker in _MARKERS)
 
     def read(self, file: Path) -> Imported:
         """Convert a k-eval configuration into a suite."""

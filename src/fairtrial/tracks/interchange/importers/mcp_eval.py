@@ -9,7 +9,7 @@ from typing import Any
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import escape
-from fairtrial.tracks.interchange.importers import Imported, expecting, read_yaml
+from fairtrial.foreign.suites import Imported, expecting, read_yaml
 from fairtrial.tracks.interchange.importers._tasks import Findings, as_written, combined, with_judge
 
 _SETTINGS = ("mcpeval.yaml", "mcpeval.config.yaml", "mcp_agent.config.yaml")

@@ -9,7 +9,7 @@ from typing import Any
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.trust import within
 from fairtrial.core.variables import escape
-from fairtrial.tracks.interchange.importers import Imported, expecting, read_yaml
+from fairtrial.foreign.suites import Imported, expecting, read_yaml
 from fairtrial.tracks.interchange.importers._tasks import AGENT, Findings, as_shell, as_written, combined, with_judge
 
 _SERVER_KEYS = ("type", "url", "headers", "command", "args", "env", "cwd")

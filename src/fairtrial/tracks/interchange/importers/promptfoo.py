@@ -11,8 +11,8 @@ import yaml
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.secrets import is_private
+from fairtrial.foreign.suites import FileRef, Imported, expecting, read_text
 from fairtrial.text.printable import name_problem
-from fairtrial.tracks.interchange.importers import FileRef, Imported, expecting, read_text
 from fairtrial.tracks.interchange.importers._promptfoo.asked import Asked, prompt_fits
 from fairtrial.tracks.interchange.importers._promptfoo.assertions import Assertions
 from fairtrial.tracks.interchange.importers._promptfoo.cases import Cases

@@ -8,7 +8,7 @@ from typing import Any
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import escape
-from fairtrial.tracks.interchange.importers import FileRef, Imported, expecting, read_text
+from fairtrial.foreign.suites import FileRef, Imported, expecting, read_text
 from fairtrial.tracks.interchange.importers._tasks import AGENT, Findings, as_written, check_exists, with_judge
 
 _KEYS = {"id", "name", "prompt", "query", "expected_output", "files", "expectations", "expected_behavior"}

@@ -9,8 +9,8 @@ from typing import Any
 
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.ids import canonical_json
+from fairtrial.foreign.results import Columns, Log
 from fairtrial.tables.row import plain
-from fairtrial.tracks.interchange.results import Columns, Log
 from fairtrial.tracks.interchange.results.table import Rows
 
 _ARROW = "__arrow_c_stream__"

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.tracks.interchange.results._source import MAX_DOCUMENT, Source, decode
+from fairtrial.foreign.source import MAX_DOCUMENT, Source, decode
 from fairtrial.tracks.interchange.results._zip import Zip, ZipError
 
 _HEADER, _START, _SAMPLES = "header.json", "_journal/start.json", "samples/"

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.foreign.results import SCORE, Columns, Contestant, Log, Question, Sample, Source, picked
 from fairtrial.text.printable import counted
-from fairtrial.tracks.interchange.results import SCORE, Columns, Contestant, Log, Question, Sample, Source, picked
 from fairtrial.tracks.interchange.results._values import (
     dict_of,
     expected_of,

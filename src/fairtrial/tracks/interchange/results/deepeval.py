@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fairtrial.core.trace import ToolCall, Trace, short
-from fairtrial.tracks.interchange.results import Columns, Contestant, Log, Question, Sample, Source, picked
+from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source, picked
 from fairtrial.tracks.interchange.results._values import (
     dict_of,
     expected_of,

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Scale
-from fairtrial.tracks.interchange.results import SCORE, Columns, Contestant, Log, Question, Sample, Source, picked
+from fairtrial.foreign.results import SCORE, Columns, Contestant, Log, Question, Sample, Source, picked
 from fairtrial.tracks.interchange.results._values import (
     chat_or_text,
     dict_of,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.tracks.interchange.results import Columns, Contestant, Log, Question, Sample, Source
+from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source
 from fairtrial.tracks.interchange.results._values import (
     dict_of,
     expected_of,

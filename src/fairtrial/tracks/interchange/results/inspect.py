@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.answer import Usage
+from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, picked
+from fairtrial.foreign.source import Source
 from fairtrial.text.printable import counted
-from fairtrial.tracks.interchange.results import Columns, Contestant, Log, Question, Sample, picked
 from fairtrial.tracks.interchange.results._inspect_file import (
     Document,
     Output,
@@ -22,7 +23,6 @@ from fairtrial.tracks.interchange.results._inspect_file import (
     zipped_header,
     zipped_samples,
 )
-from fairtrial.tracks.interchange.results._source import Source
 from fairtrial.tracks.interchange.results._values import (
     expected_of,
     failure_of,

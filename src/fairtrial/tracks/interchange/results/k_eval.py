@@ -8,7 +8,7 @@ from typing import Any
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Scale
 from fairtrial.core.trace import ToolCall, Trace
-from fairtrial.tracks.interchange.results import Columns, Contestant, Log, Question, Sample, Source
+from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source
 from fairtrial.tracks.interchange.results._values import (
     dict_of,
     expected_of,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fairtrial.tracks.interchange.results import Columns, Contestant, Log, Question, Sample, Source
+from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source
 from fairtrial.tracks.interchange.results._values import (
     dict_of,
     expected_of,

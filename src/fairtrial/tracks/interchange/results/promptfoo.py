@@ -14,8 +14,8 @@ import msgspec
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import canonical_json, content_hash
-from fairtrial.tracks.interchange.results import Columns, Contestant, Log, Question, Sample, Source, picked
-from fairtrial.tracks.interchange.results._source import MAX_DOCUMENT, decode
+from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source, picked
+from fairtrial.foreign.source import MAX_DOCUMENT, decode
 from fairtrial.tracks.interchange.results._values import (
     dict_of,
     expected_of,

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from fairtrial.core.score import ANY
-from fairtrial.tracks.interchange.results import Columns, Contestant, Log, Question, Sample, Source, picked
+from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source, picked
 from fairtrial.tracks.interchange.results._values import (
     dict_of,
     expected_of,

@@ -9,9 +9,9 @@ from typing import Any
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.registry import nearest
+from fairtrial.foreign.results import SCORE, Columns, Log, Question, Sample
+from fairtrial.foreign.source import Source
 from fairtrial.tables import TableOptions, format_of, missing_extra, rows_of
-from fairtrial.tracks.interchange.results import SCORE, Columns, Log, Question, Sample
-from fairtrial.tracks.interchange.results._source import Source
 from fairtrial.tracks.interchange.results._values import (
     expected_of,
     failure_of,

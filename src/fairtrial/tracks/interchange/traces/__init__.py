@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
 from fairtrial.tables.row import TableError
 from fairtrial.tables.text import open_bytes
@@ -21,7 +21,7 @@ from fairtrial.tracks.interchange.traces.tools import Aside
 
 __all__ = ["FORMATS", "Aside", "Call", "asides_of", "calls_of", "format_of"]
 
-FORMATS = ("otlp", "logfire", "langfuse")  # in the order in which they are tried
+FORMATS = tuple(registry.listed("traces"))  # in the order in which they are tried
 _HEAD = 1 << 16
 _ASIDES = re.compile(rb"RETRIEVER|TOOL|execute_tool|retrieval", re.IGNORECASE)  # a file without them is read once less
 
@@ -34,7 +34,7 @@ def format_of(path: Path) -> str:
     except (OSError, EOFError) as error:
         raise FairtrialError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     for name in FORMATS:
-        if import_module(f"fairtrial.traces.{name}").recognises(path, head):
+        if registry.load("traces", name).recognises(path, head):
             return name
     raise FairtrialError(f"{path} is no file of traces that is known here; say what it is with --format")
 
@@ -61,7 +61,7 @@ def _read(path: Path, form: str | None, what: str) -> Iterator[Any]:
     if name not in FORMATS:
         raise FairtrialError(f"there is no format `{name}` of traces; the formats are {', '.join(FORMATS)}")
     try:
-        yield from getattr(import_module(f"fairtrial.traces.{name}"), what)(path)
+        yield from getattr(registry.load("traces", name), what)(path)
     except TableError as error:
         place = f"{path}:{error.line}" if error.line else path
         raise FairtrialError(f"{place}: {error}") from None

@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairtrial.cli.console import Console
 from fairtrial.cli.options import json_option, option, print_json, print_plain_json
+from fairtrial.cli.tables import table
+from fairtrial.core.errors import FairtrialError
 from fairtrial.text.printable import significant
+from fairtrial.tracks.optimisation.cases import CACHE
+from fairtrial.tracks.optimisation.catalogue import Selection, baselines, select, verify_all
+from fairtrial.tracks.optimisation.certify import check_solved
+from fairtrial.tracks.optimisation.export import problem_yaml
+from fairtrial.tracks.optimisation.folders import write_answer
+from fairtrial.tracks.optimisation.problem_files import find_problem
+from fairtrial.tracks.optimisation.text import problem_text
 
 if TYPE_CHECKING:
     from fairtrial.tracks.optimisation.problem import Baseline, Problem
@@ -56,12 +66,6 @@ def command(
         return _verify(time_limit, as_json=as_json)
     if problem is None:
         raise click.UsageError("missing problem; name one, or use --list or --verify")
-    from fairtrial.tracks.optimisation.cases import CACHE
-    from fairtrial.tracks.optimisation.catalogue import baselines
-    from fairtrial.tracks.optimisation.certify import check_solved
-    from fairtrial.tracks.optimisation.folders import write_answer
-    from fairtrial.tracks.optimisation.problem_files import find_problem
-    from fairtrial.tracks.optimisation.text import problem_text
 
     chosen = find_problem(problem)
     if text:
@@ -83,8 +87,6 @@ def command(
 
 
 def _export(problem: Problem, file: str) -> int:
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.tracks.optimisation.export import problem_yaml
 
     if file == "-":
         click.echo(problem_yaml(problem), nl=False)
@@ -110,7 +112,6 @@ def _baseline_line(baseline: Baseline) -> str:
 
 
 def _list(*, as_json: bool) -> int:
-    from fairtrial.tracks.optimisation.catalogue import Selection, baselines, select
 
     problems = select(Selection())
     solved = baselines(problems)
@@ -134,8 +135,6 @@ def _list(*, as_json: bool) -> int:
         ]
         print_json({"problems": rows})
         return 0
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.tables import table
 
     cells = [
         [
@@ -156,7 +155,6 @@ def _list(*, as_json: bool) -> int:
 
 def _verify(time_limit: float, *, as_json: bool) -> int:
     """Solve every problem again. A shipped baseline is wrong if a new bound excludes it or a better point exists."""
-    from fairtrial.tracks.optimisation.catalogue import verify_all
 
     results = []
     for result in verify_all(time_limit):

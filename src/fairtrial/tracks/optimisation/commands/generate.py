@@ -9,6 +9,11 @@ from shlex import quote
 import click
 
 from fairtrial.cli.options import json_option, option, print_json, quiet_option
+from fairtrial.text.printable import counted
+from fairtrial.tracks.optimisation.cases import show_progress
+from fairtrial.tracks.optimisation.domains import DOMAINS, GROUPS, stories
+from fairtrial.tracks.optimisation.families import FAMILIES, FIXED
+from fairtrial.tracks.optimisation.generate import Wanted, generate
 
 _REJECTED_SHOWN = 10
 _INCOMPLETE = 2
@@ -66,8 +71,6 @@ def command(
         raise click.UsageError("missing folder to write to; or use --list")
     if not families:
         raise click.UsageError("missing --family; --list names them")
-    from fairtrial.text.printable import counted
-    from fairtrial.tracks.optimisation.generate import Wanted, generate
 
     wanted = Wanted(families=families, sizes=sizes or (5,), seed=seed, count=count, variants=variants)
     result = generate(wanted, folder, time_limit=time_limit, watch=None if quiet or as_json else _show_progress)
@@ -89,8 +92,6 @@ def command(
 
 
 def _list(*, as_json: bool) -> int:
-    from fairtrial.tracks.optimisation.domains import DOMAINS, GROUPS, stories
-    from fairtrial.tracks.optimisation.families import FAMILIES, FIXED
 
     formulas = [name for name in FAMILIES if name not in FIXED and name not in DOMAINS]
     if as_json:
@@ -109,6 +110,5 @@ def _list(*, as_json: bool) -> int:
 
 
 def _show_progress(done: int, count: int) -> None:
-    from fairtrial.tracks.optimisation.cases import show_progress
 
     show_progress(done, count, "certifying problems")

@@ -6,10 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairtrial.cli.options import in_store, json_option, open_store, option, print_plain_json, store_option
-from fairtrial.cli.run import run_options
-from fairtrial.text.printable import counted
+from fairtrial import pipeline
+from fairtrial.analyse import Run
+from fairtrial.cli.options import (
+    in_store,
+    json_option,
+    open_store,
+    option,
+    print_plain_json,
+    run_coroutine,
+    store_option,
+)
+from fairtrial.cli.run import run_loaded, run_options
+from fairtrial.config import parse_suite
+from fairtrial.core.errors import FairtrialError
+from fairtrial.text.printable import counted, printable
+from fairtrial.tracks.optimisation.analysis import optimisation_report
 from fairtrial.tracks.optimisation.commands.generate import command as generate
+from fairtrial.tracks.optimisation.commands.optim_page import print_report, print_summary
+from fairtrial.tracks.optimisation.folders import describe_folder, read_folder, write_folder
+from fairtrial.tracks.optimisation.mcp_server import serve
+from fairtrial.tracks.optimisation.problem_files import find_problems
+from fairtrial.tracks.optimisation.reports import check_style_outputs, write_styles
+from fairtrial.tracks.optimisation.reports.json import document
+from fairtrial.tracks.optimisation.style_suite import StyleSuite
 
 if TYPE_CHECKING:
     from fairtrial.analyse import Run
@@ -114,9 +134,6 @@ def run(
     **options: Any,
 ) -> int:
     """Ask every TARGET in every style; 5 repeats unless --repeats says otherwise."""
-    from fairtrial.cli.run import run_loaded
-    from fairtrial.config import parse_suite
-    from fairtrial.tracks.optimisation.style_suite import StyleSuite
 
     suite = StyleSuite(
         targets=models,
@@ -146,9 +163,6 @@ def run(
 
 def _show_styles(run: Run) -> bool:
     """Print the guide's table of a run; not possible where no answer was scored."""
-    from fairtrial.core.errors import FairtrialError
-    from fairtrial.tracks.optimisation.analysis import optimisation_report
-    from fairtrial.tracks.optimisation.commands.optim_page import print_summary
 
     try:
         report = optimisation_report(run)
@@ -165,9 +179,6 @@ def _show_styles(run: Run) -> bool:
 def export(run: str, folder: str, store: str | None) -> None:
     """Write the answers of RUN into FOLDER: INSTANCE/baseline.json, INSTANCE/STYLE_1.json, …"""
     from pathlib import Path
-
-    from fairtrial.analyse import Run
-    from fairtrial.tracks.optimisation.folders import write_folder
 
     count = write_folder(Run.find(run, open_store(store)), Path(folder))
     click.echo(f"{counted(count, 'answer')} written to {folder}", err=True)
@@ -201,12 +212,6 @@ def evaluate(
     distance are measured.
     """
     from pathlib import Path
-
-    from fairtrial import pipeline
-    from fairtrial.cli.options import run_coroutine
-    from fairtrial.text.printable import printable
-    from fairtrial.tracks.optimisation.analysis import optimisation_report
-    from fairtrial.tracks.optimisation.folders import describe_folder, read_folder
 
     suite = read_folder(Path(folder), time_limit=time_limit, partial_credit=partial_credit)
     for line in describe_folder(Path(folder), suite):
@@ -242,10 +247,6 @@ def report(
     """Show how each style affects the answers of RUN, or write it as a report with tables, figures and methods."""
     from pathlib import Path
 
-    from fairtrial.analyse import Run
-    from fairtrial.tracks.optimisation.analysis import optimisation_report
-    from fairtrial.tracks.optimisation.reports import check_style_outputs, write_styles
-
     check_style_outputs(outputs)
     result = optimisation_report(Run.find(run, open_store(store)), weights)
     _show(result, by=by, details=details, as_json=as_json)
@@ -257,12 +258,8 @@ def report(
 def _show(report: OptimisationReport, *, as_json: bool, by: str | None = None, details: bool = False) -> None:
     """Print a report, as one JSON document or as tables."""
     if as_json:
-        from fairtrial.tracks.optimisation.reports.json import document
-
         print_plain_json(document(report))
     else:
-        from fairtrial.tracks.optimisation.commands.optim_page import print_report
-
         print_report(report, by=by, details=details)
 
 
@@ -273,7 +270,5 @@ def mcp(problems: tuple[str, ...]) -> None:
 
     PROBLEM is a file or a folder of your own problems; the built-in ones are always known.
     """
-    from fairtrial.tracks.optimisation.mcp_server import serve
-    from fairtrial.tracks.optimisation.problem_files import find_problems
 
     serve(find_problems(list(problems)))

@@ -8,10 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from fairtrial.agents.workspace.program import Sandbox
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import escape
+from fairtrial.foreign.suites import Imported, Reference, read_text
 from fairtrial.text.numbers import read_number
-from fairtrial.tracks.interchange.importers import Imported, Reference, read_text
+from fairtrial.tracks.optimisation.cases import show_progress
+from fairtrial.tracks.optimisation.labels import Label, certify_labels
 
 _PROMPT = (
     "{{ input }}\n\nWork out the optimal value of the objective. Then write it as a plain number in a last line of "
@@ -84,6 +87,12 @@ class Labelled:
     """What importers of benchmarks have in common: whether the value is asked for, or a program that finds it."""
 
     answer: Asked = "value"
+
+    def certify(self, imported: Imported, sandbox: Sandbox) -> tuple[Imported, list[Label]]:
+        """Certify the labels, with progress."""
+        return certify_labels(
+            imported, sandbox=sandbox, watch=lambda done, count: show_progress(done, count, "certifying labels")
+        )
 
 
 def labelled_suite(name: str, questions: Sequence[Question], answer: Asked = "value") -> Imported:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.tracks.interchange.importers import Imported, Reference, expecting, read_text
+from fairtrial.foreign.suites import Imported, Reference, expecting, read_text
 from fairtrial.tracks.optimisation.importers._labelled import Labelled, Question, labelled_suite
 
 

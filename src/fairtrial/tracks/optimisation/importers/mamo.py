@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairtrial.tracks.interchange.importers import Imported, expecting
+from fairtrial.foreign.suites import Imported, expecting
 from fairtrial.tracks.optimisation.importers._labelled import Labelled, Question, labelled_suite, read_records
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.tracks.interchange.importers import Imported, Reference, expecting, read_text
+from fairtrial.foreign.suites import Imported, Reference, expecting, read_text
 from fairtrial.tracks.optimisation.importers._labelled import Labelled, Question, labelled_suite, read_records
 
 _CODES = ("optimus-code.py", "optimus_code.py")

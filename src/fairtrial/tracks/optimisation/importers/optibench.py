@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fairtrial.tracks.interchange.importers import Imported, Reference, expecting
+from fairtrial.foreign.suites import Imported, Reference, expecting
 from fairtrial.tracks.optimisation.importers._labelled import Labelled, Question, labelled_suite, read_records
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
@@ -16,6 +18,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from fairtrial.tracks.optimisation.cases import CACHE
+from fairtrial.tracks.optimisation.catalogue import baselines
+from fairtrial.tracks.optimisation.certify import check_solved
+from fairtrial.tracks.optimisation.problem import Problem
 from fairtrial.tracks.optimisation.solving import NotSolvedError, later
 from fairtrial.web.site import Site, form_view, go_to
 from fairtrial.web.tasks import Task
@@ -37,8 +43,12 @@ class NoSolving:
 class Solving:
     """Pages about problems that are being solved."""
 
+    around = (NoSolving,)
+
     def __init__(self, site: Site) -> None:
         self._site = site
+        self._orders: dict[str, Callable[[], Task]] = {}  # what is solved if somebody says so
+        self.errors = {NotSolvedError: self._unsolved}
         self.routes = [
             Route("/solving/{task}", self._show),
             Route("/solving/{order}/start", form_view(self._begin), methods=["POST"]),
@@ -59,7 +69,7 @@ class Solving:
         return self._site.page(request, "solving.html.j2", task=task, seconds=time.time() - task.started_at)
 
     def _begin(self, request: Request, _: FormData) -> Response:
-        order = self._site.solving_orders.get(request.path_params["order"])
+        order = self._orders.get(request.path_params["order"])
         if order is None:
             raise HTTPException(404)
         return go_to(order().address)
@@ -69,27 +79,49 @@ class Solving:
         task.stop()
         return go_to(task.back)
 
+    def _unsolved(self, request: Request, error: Exception) -> Response:
+        """Answer a request that needs problems solved: with the page that waits for them, and then returns."""
+        assert isinstance(error, NotSolvedError)
+        if "application/json" in request.headers.get("accept", ""):
+            return JSONResponse({"error": str(error)}, 409)
+        back = _own_referer(request)
+        wanted = _own_address(request) if request.method == "GET" else back
 
-def unsolved(site: Site, request: Request, error: NotSolvedError) -> Response:
-    """Answer a request that needs problems solved: with the page that waits for them, and then returns."""
-    if "application/json" in request.headers.get("accept", ""):
-        return JSONResponse({"error": str(error)}, 409)
-    back = _own_referer(request)
-    wanted = _own_address(request) if request.method == "GET" else back
+        def order() -> Task:
+            task = solve(self._site, error, lambda: wanted, key=wanted)
+            task.back = back
+            return task
 
-    def order() -> Task:
-        task = site.tasks.solve(error.problems, error.time_limit, lambda: wanted, key=wanted)
-        task.back = back
-        return task
+        if request.method != "GET":
+            return go_to(order().address)
+        name = hashlib.sha256(wanted.encode()).hexdigest()[:16]
+        self._orders.pop(name, None)
+        self._orders[name] = order
+        for oldest in list(self._orders)[:-_MOST_ORDERS]:
+            del self._orders[oldest]
+        return self._site.page(request, "to_solve.html.j2", order=name, problems=error.problems, back=back)
 
-    if request.method != "GET":
-        return go_to(order().address)
-    name = hashlib.sha256(wanted.encode()).hexdigest()[:16]
-    site.solving_orders.pop(name, None)
-    site.solving_orders[name] = order
-    for oldest in list(site.solving_orders)[:-_MOST_ORDERS]:
-        del site.solving_orders[oldest]
-    return site.page(request, "to_solve.html.j2", order=name, problems=error.problems, back=back)
+
+def solve(site: Site, wanted: NotSolvedError, then: Callable[[], str], key: str) -> Task:
+    """Solve problems, and then do what has waited for it; its result is the address at which that goes on."""
+    problems = wanted.problems
+    task = Task("solving", _names(problems))
+    task.page, task.key, task.total = "/solving", key, len(problems)
+
+    def solved(done: int, _: int) -> None:
+        task.done = done
+
+    def work() -> str:
+        limits: dict[str, Any] = {"time_limit": wanted.time_limit, "stopped": lambda: task.stopping}
+        for baseline in baselines(problems, CACHE, watch=solved, **limits):
+            check_solved(baseline)
+        return then()
+
+    return site.tasks.work(task, work)
+
+
+def _names(problems: Sequence[Problem]) -> str:
+    return problems[0].id if len(problems) == 1 else f"{len(problems)} problems"
 
 
 def _own_address(request: Request) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
+import numpy as np
+from markupsafe import Markup
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -17,26 +21,31 @@ from starlette.routing import Route
 from fairtrial import pipeline
 from fairtrial.analyse import Run
 from fairtrial.analyse.kinds import LEVELS
-from fairtrial.analyse.run import TrialRecord
+from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.config import RunOptions
 from fairtrial.config.style_files import style_file
+from fairtrial.config.styles import styles
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case
-from fairtrial.present.figures import answer_gaps
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
-from fairtrial.tracks.optimisation.analysis import OptimisationReport
+from fairtrial.tracks.optimisation.analysis import OptimisationReport, optimisation_report
+from fairtrial.tracks.optimisation.answer import read_answer
+from fairtrial.tracks.optimisation.catalogue import Selection, baselines, select
+from fairtrial.tracks.optimisation.figures import answer_gaps
 from fairtrial.tracks.optimisation.pages.problems import find_known, own_problems
+from fairtrial.tracks.optimisation.pages.solving import solve
 from fairtrial.tracks.optimisation.reports import TITLES, render_styles
 from fairtrial.tracks.optimisation.reports.html import body
 from fairtrial.tracks.optimisation.scorer import problem_of
 from fairtrial.tracks.optimisation.solving import NotSolvedError
 from fairtrial.tracks.optimisation.style_suite import StyleSuite
-from fairtrial.web import files, numbers
+from fairtrial.tracks.optimisation.text import constraint_texts, statement
+from fairtrial.web import files
 from fairtrial.web.cache import LONG, patience
 from fairtrial.web.result import run_links
 from fairtrial.web.runs import has_scorer, run_line
-from fairtrial.web.site import Site, attachment, form_view, go_to
+from fairtrial.web.site import Link, Site, attachment, form_view, go_to
 
 _RECENT = 40
 _MOST_ANSWERS = 200
@@ -57,9 +66,14 @@ _MEDIA = {
 class Optimisation:
     """Pages about optimisation problems."""
 
+    templates = Path(__file__).parent
+
     def __init__(self, site: Site) -> None:
         self._site = site
         site.before_visits.append(_builtin_problems)
+        site.menu.append(("Optimisation", "/optimisation"))
+        site.run_links.append(_styles_link)
+        site.trial_parts.append(self._residuals)
         self.routes = [
             Route("/optimisation", self._list),
             Route("/optimisation/new", self._new, methods=["GET"]),
@@ -70,6 +84,10 @@ class Optimisation:
             Route("/runs/{run}/styles/result", self._styles_part),
             Route("/runs/{run}/styles/report.{form}", self._download),
         ]
+
+    def _residuals(self, case: Case, trial: TrialRecord) -> Markup | None:
+        found = residuals(case, trial.answer or "")
+        return None if found is None else self._site.part("residuals.html.j2", residuals=found, case=case)
 
     def _runs(self) -> list[Run]:
         records, _ = browsing.runs_page(self._site.store, RunQuery(), 0, _RECENT)
@@ -100,8 +118,6 @@ class Optimisation:
 
     def _problem(self, request: Request) -> Response:
         """Show a problem's statement, its baseline and the answers to it."""
-        from fairtrial.tracks.optimisation.text import statement
-
         runs = self._runs()
         known = find_known(request.path_params["problem"], self._site.folder, runs)
         problem, baseline = known.problem, known.baseline
@@ -138,8 +154,6 @@ class Optimisation:
         return self._new_page(request, task.entered, "solving was cancelled" if task.stopping else task.error)
 
     def _new_page(self, request: Request, entered: dict[str, Any], problem: str = "") -> Response:
-        from fairtrial.config.styles import styles
-
         return self._site.page(
             request,
             "new_styles.html.j2",
@@ -158,7 +172,7 @@ class Optimisation:
             return go_to(self._created(values))
         except NotSolvedError as error:
             key = _as_json(values)
-            task = self._site.tasks.solve(error.problems, error.time_limit, lambda: self._created(values), key)
+            task = solve(self._site, error, lambda: self._created(values), key)
             task.entered, task.back = values, f"/optimisation/new?{urlencode({'task': task.id})}"
             return go_to(task.address)
         except FairtrialError as error:
@@ -224,7 +238,16 @@ class Optimisation:
 
     def _report(self, run: Run, weights: tuple[float, float], *, wait: float) -> OptimisationReport | None:
         name = f"styles/{run.id}/{weights[0]:g}/{weights[1]:g}"
-        return self._site.cache.get(name, [run], OptimisationReport, numbers.styles, weights, wait=wait)
+        return self._site.cache.get(name, [run], OptimisationReport, optimisation_report_of, weights, wait=wait)
+
+
+def optimisation_report_of(runs: Sequence[Run], weights: tuple[float, float]) -> OptimisationReport:
+    """Report on prompt styles on optimisation problems."""
+    return optimisation_report(runs[0], weights)
+
+
+def _styles_link(run: Run) -> Link | None:
+    return ("Prompt styles", f"/runs/{run.id}/styles") if has_scorer(run, "optimisation") else None
 
 
 def _chosen_suite(values: dict[str, list[str]], own: list[str], style_files: list[str]) -> StyleSuite:
@@ -291,11 +314,6 @@ def residuals(case: Case, answer: str) -> list[Residual] | None:
     """Recompute every constraint at the answer's point and return the residuals, worst first; None without a point."""
     if not (case.metadata or {}).get("problem"):
         return None
-    import numpy as np
-
-    from fairtrial.tracks.optimisation.answer import read_answer
-    from fairtrial.tracks.optimisation.text import constraint_texts
-
     problem, _ = problem_of(case)
     point = None if problem is None else read_answer(answer, problem.n, prompt=case.input).x
     if problem is None or point is None:
@@ -311,8 +329,6 @@ def residuals(case: Case, answer: str) -> list[Residual] | None:
 @cache
 def _builtin_problems() -> list[tuple[Any, Any]]:
     """Return every built-in problem with its baseline."""
-    from fairtrial.tracks.optimisation.catalogue import Selection, baselines, select
-
     problems = select(Selection())
     return list(zip(problems, baselines(problems), strict=True))
 

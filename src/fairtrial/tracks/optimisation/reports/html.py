@@ -7,20 +7,11 @@ from typing import Any
 from markupsafe import Markup
 
 from fairtrial.present.charts.svg import safe
-from fairtrial.present.figures import (
-    Links,
-    answers_figure,
-    difference_table,
-    effect_figure,
-    format_steps_table,
-    gaps_table,
-    guide_table,
-    leaders,
-    style_figures,
-    style_kinds,
-)
+from fairtrial.present.figures import Links, leaders
 from fairtrial.reports.html_render import render as render_page
 from fairtrial.tracks.optimisation.analysis import OptimisationReport
+from fairtrial.tracks.optimisation.figure_tables import difference_table, format_steps_table, gaps_table, guide_table
+from fairtrial.tracks.optimisation.figures import answers_figure, effect_figure, style_figures, style_kinds
 from fairtrial.tracks.optimisation.methods import bibtex, citation, methods
 from fairtrial.tracks.optimisation.words import (
     composite_words,

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.tracks.optimisation.analysis import MEASURES, OptimisationReport
 from fairtrial.tracks.optimisation.methods import citation, methods
 from fairtrial.tracks.optimisation.words import headline
@@ -18,7 +19,6 @@ def render(report: OptimisationReport) -> str:
 
 def document(report: OptimisationReport) -> dict[str, object]:
     """Return the report with its headline, methods paragraph and citation; single answers are in the run."""
-    from fairtrial.reports import SCHEMA_VERSION
 
     numbers = msgspec.to_builtins(report)
     del numbers["answers"]

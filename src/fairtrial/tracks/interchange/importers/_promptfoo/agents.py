@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairtrial.tracks.interchange.importers import FileRef
+from fairtrial.foreign.suites import FileRef
 from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
 from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError, resolve
 from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from fairtrial.foreign.suites import FileRef
 from fairtrial.text.printable import name_problem
-from fairtrial.tracks.interchange.importers import FileRef
 from fairtrial.tracks.interchange.importers._promptfoo.asked import KEYS as ASKED
 from fairtrial.tracks.interchange.importers._promptfoo.asked import Asked
 from fairtrial.tracks.interchange.importers._promptfoo.assertions import SCORING, Assertions

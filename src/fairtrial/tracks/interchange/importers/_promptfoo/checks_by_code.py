@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from fairtrial.tracks.interchange.importers import FileRef
+from fairtrial.foreign.suites import FileRef
 from fairtrial.tracks.interchange.importers._promptfoo.check import (
     Check,
     Make,

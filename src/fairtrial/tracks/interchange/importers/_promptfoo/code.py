@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from fairtrial.tracks.interchange.importers import FileRef, read_text
+from fairtrial.foreign.suites import FileRef, read_text
 from fairtrial.tracks.interchange.importers._promptfoo import (
     runtime,
     runtime_agents,

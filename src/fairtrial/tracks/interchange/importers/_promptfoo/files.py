@@ -10,7 +10,7 @@ import yaml
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.trust import may_run_code
-from fairtrial.tracks.interchange.importers import read_text
+from fairtrial.foreign.suites import read_text
 from fairtrial.tracks.interchange.importers._promptfoo.yaml12 import parse
 
 PREFIX = "file://"

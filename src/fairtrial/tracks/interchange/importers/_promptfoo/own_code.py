@@ -7,7 +7,7 @@ import re
 import shlex
 from typing import Any
 
-from fairtrial.tracks.interchange.importers import FileRef
+from fairtrial.foreign.suites import FileRef
 from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
 from fairtrial.tracks.interchange.importers._promptfoo.files import Folder, MissingFileError
 from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes

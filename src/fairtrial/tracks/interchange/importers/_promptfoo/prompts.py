@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from fairtrial.core.templates import TemplateError, names_in
-from fairtrial.tracks.interchange.importers import read_text
+from fairtrial.foreign.suites import read_text
 from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
 from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError
 from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes

@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.foreign.suites import read_text
 from fairtrial.tables.hub import HubSource, fetch
-from fairtrial.tracks.interchange.importers import read_text
 from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError, load
 from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
 from fairtrial.tracks.interchange.importers._promptfoo.runtime import load as load_function

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from fairtrial.config.checked_suite import CheckedSuite
 from fairtrial.config.source import Source
-from fairtrial.config.suite import Suite
 from fairtrial.core import registry
 from fairtrial.core.accepted import case_problems
 from fairtrial.core.errors import FairtrialError, Problem
@@ -29,7 +29,7 @@ FIRST_CASES = 10_000  # are checked before a run starts; it takes a fraction of 
 _FILLED_CASES = 100  # whose templates are filled in; of later ones only the names are checked, which is quick
 
 
-def check_cases(suite: Suite, source: Source, judges: Sequence[str], *, whole: bool) -> None:
+def check_cases(suite: CheckedSuite, source: Source, judges: Sequence[str], *, whole: bool) -> None:
     """Add every problem of the cases to the source, and count the cases.
 
     `judges` are the names of all judges that the suite has; those that cannot be used were reported before. Unless
@@ -58,7 +58,7 @@ def check_cases(suite: Suite, source: Source, judges: Sequence[str], *, whole: b
 
 
 class _Checker:
-    def __init__(self, suite: Suite, judges: Sequence[str]) -> None:
+    def __init__(self, suite: CheckedSuite, judges: Sequence[str]) -> None:
         self._suite = suite
         self._ids = _Seen()
         self._questions, self._asked_before = Questions(suite.arms), _Seen()
@@ -188,7 +188,7 @@ class _Text(NamedTuple):
     names: frozenset[str]
 
 
-def _template_texts(suite: Suite) -> Iterator[_Text]:
+def _template_texts(suite: CheckedSuite) -> Iterator[_Text]:
     """Yield every template of the suite once, with where it stands."""
     conditions = {arm.condition.name: arm.condition for arm in suite.arms}
     common = Condition(name="", vars=suite.vars)  # for every case, whatever it is asked under

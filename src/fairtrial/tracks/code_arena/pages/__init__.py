@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import yaml
+from markupsafe import Markup
 from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from fairtrial import pipeline
@@ -22,14 +24,16 @@ from fairtrial.core.place import Place
 from fairtrial.core.trust import running_code
 from fairtrial.core.variables import display
 from fairtrial.store.files import attachments
+from fairtrial.store.store import RunRecord
 from fairtrial.store.todo import status_of
 from fairtrial.tracks.code_arena import prompts as code_arena
 from fairtrial.web.entries import number
 from fairtrial.web.grid import page_number
-from fairtrial.web.lending import check_providers, lent_document
+from fairtrial.web.lending import check_providers, lenders, lent_document
 from fairtrial.web.live import event_stream
-from fairtrial.web.runs import await_run
-from fairtrial.web.site import Site, form_view
+from fairtrial.web.runs import await_run, has_scorer
+from fairtrial.web.site import Link, Site, form_view
+from fairtrial.webpage.browser import NoBrowserError, find_browser
 from fairtrial.webpage.criteria import CRITERIA
 from fairtrial.webpage.extract import PageStream, extract
 from fairtrial.webpage.looking import is_unresponsive
@@ -42,13 +46,29 @@ _TAIL = 4000  # characters of the code that are shown while it is written
 class Code:
     """Pages of the code arena."""
 
+    templates = Path(__file__).parent
+
     def __init__(self, site: Site) -> None:
         self._site = site
+        site.before_visits += [code_prompts, browser_problem]
+        site.arena_parts.append(self._form)
+        site.run_links.append(_pages_link)
         self.routes = [
+            Route("/code", lambda request: RedirectResponse("/arena#code")),
             Route("/arena/pages", form_view(self._run), methods=["POST"]),
             Route("/runs/{run}/pages", self._pages),
             Route("/runs/{run}/pages/events", self._events),
         ]
+
+    def _form(self, earlier: Sequence[RunRecord]) -> Markup:
+        """Show the form that has pages written, and the runs that have some."""
+        return self._site.part(
+            "code_arena.html.j2",
+            pages=earlier,
+            prompts=code_prompts(),
+            browser=browser_problem(),
+            lenders=lenders(self._site, ""),
+        )
 
     def _run(self, request: Request, form: FormData) -> Response:
         prompt = str(form.get("prompt", "")).strip()
@@ -201,6 +221,10 @@ class GrowingPages:
         return extract(answer).html
 
 
+def _pages_link(run: Run) -> Link | None:
+    return ("Pages side by side", f"/runs/{run.id}/pages") if has_scorer(run, "browser", "code_judge") else None
+
+
 @cache
 def code_prompts() -> list[tuple[str, str]]:
     """Return the built-in prompts: id and text."""
@@ -209,8 +233,6 @@ def code_prompts() -> list[tuple[str, str]]:
 
 def browser_problem() -> str:
     """Return why pages cannot be checked in a browser here; empty if they can."""
-    from fairtrial.webpage.browser import NoBrowserError, find_browser
-
     try:
         find_browser()
     except NoBrowserError as error:

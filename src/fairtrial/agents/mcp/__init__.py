@@ -1,0 +1,1 @@
+"""MCP servers: start them, list their tools, and call them."""

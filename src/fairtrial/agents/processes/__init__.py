@@ -1,0 +1,1 @@
+"""Programs of others, started so that they never outlive fairtrial."""

@@ -1,0 +1,19 @@
+"""Several runs of one plan, as people hold them in Python."""
+
+from __future__ import annotations
+
+from fairtrial.analyse.run import Run
+from fairtrial.core.showing import Shown
+from fairtrial.text.printable import counted
+
+
+class RunSeries(Shown, list[Run]):
+    """Several runs of one plan; everything that takes runs takes a series."""
+
+    @property
+    def id(self) -> str:
+        """The id of the series."""
+        return self[0].record.series_id or self[0].id
+
+    def __repr__(self) -> str:
+        return f"<Series {self.id}: {counted(len(self), 'run')} of {self[0].record.suite_name}>"

@@ -1,0 +1,1 @@
+"""What other tools wrote, as values: their suites (`suites`), their results (`results`) and the files (`source`)."""

@@ -1,0 +1,1 @@
+"""What people read, once: words, figures, charts and tables, for every surface alike."""

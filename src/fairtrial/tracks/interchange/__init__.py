@@ -1,0 +1,19 @@
+"""Other tools: their suites, results and traces come in; runs go out in their formats."""
+
+from fairtrial.core.registry import Part
+
+PARTS = {
+    "importers": "importers",
+    "run_directly": {"k_eval": "importers.k_eval:KEval"},
+    "results": "results",
+    "traces": {"otlp": "traces.otlp", "logfire": "traces.logfire", "langfuse": "traces.langfuse"},
+    "commands": {"import": Part("commands.import_:command", "Import results of other tools, or convert their suites.")},
+    "reports": {
+        "inspect": "formats:INSPECT",
+        "inspect_json": "formats:INSPECT_JSON",
+        "eee": "formats:EEE",
+        "eee_lines": "formats:EEE_LINES",
+        "mlflow": "formats:MLFLOW",
+        "wandb": "formats:WANDB",
+    },
+}

@@ -1,0 +1,1 @@
+"""`fairtrial import` and its subcommands."""

@@ -1,0 +1,1 @@
+"""`fairtrial optim` and `fairtrial baseline`."""

@@ -1,0 +1,1 @@
+"""Importers for labelled benchmarks of optimisation, one per file."""

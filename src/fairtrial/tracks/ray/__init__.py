@@ -1,0 +1,3 @@
+"""Workers on a Ray cluster."""
+
+PARTS = {"engines": {"ray": "workers:RayWorkers"}}
