@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from fairtrial import pipeline
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.store import Store
 from tests import programs
 from tests.scripted import Say, Scripted, Turn, scripted_model

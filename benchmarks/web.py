@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.web_store import addresses, fill, waited_for
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.reports.export import export
 from fairtrial.reports.site import write_site
 from fairtrial.store import Store

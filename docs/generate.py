@@ -18,7 +18,8 @@ import msgspec
 
 import fairtrial
 from docs import names
-from fairtrial.cli.main import COMMANDS, cli
+from fairtrial.cli.main import cli
+from fairtrial.cli.main import commands as all_commands
 from fairtrial.config import document
 from fairtrial.core import registry
 from fairtrial.core.extraction import Extraction
@@ -145,8 +146,9 @@ def _with_page(path: Path, picture: str) -> str:
 def commands_page() -> str:
     context = click.Context(cli, info_name="fairtrial")
     lines = [NOTE, "# Commands\n", "Every long option is also an environment variable, `FAIRTRIAL_<OPTION>`.\n"]
-    commands = [(name, summary, cli.get_command(context, name)) for name, summary in COMMANDS.items()]
-    after = list(COMMANDS).index("import") + 1
+    known = all_commands()
+    commands = [(name, summary, cli.get_command(context, name)) for name, summary in known.items()]
+    after = list(known).index("import") + 1
     commands.insert(
         after, ("import traces", "Make cases of recorded calls: see [traces](../traces.md).", import_traces)
     )

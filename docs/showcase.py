@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from fairtrial import pipeline
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.config.suite import RunOptions
 from fairtrial.core.place import COLUMNS
 from fairtrial.store import Store, opinions

@@ -25,7 +25,7 @@ from sqlalchemy import create_engine
 
 from benchmarks.mock_server import Behaviour, State, start
 from fairtrial import pipeline
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.config import RunOptions
 from fairtrial.forges.ci import SERVICES
 from fairtrial.providers import price_list, sheet

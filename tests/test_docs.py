@@ -12,7 +12,7 @@ from docs.generate import pages
 from docs.names import named_models
 from fairtrial import pipeline
 from fairtrial.analyse.leaderboard import run_leaderboard
-from fairtrial.cli.main import COMMANDS
+from fairtrial.cli.main import commands
 from fairtrial.config import parse_suite
 from fairtrial.core import registry
 from fairtrial.core.providers import known_providers
@@ -71,7 +71,7 @@ def test_commands_in_the_documentation_exist(page):
     snippets = re.findall(r"```sh\n(.*?)```|(`[^`\n]+`)", page.read_text("utf-8"), re.DOTALL)
     code = "\n".join(block + inline for block, inline in snippets)
     used = re.findall(r"(?:^|`)fairtrial ([a-z][a-z-]+)", code, re.MULTILINE)
-    assert set(used) <= set(COMMANDS), set(used) - set(COMMANDS)
+    assert set(used) <= set(commands()), set(used) - set(commands())
 
 
 def test_the_table_of_what_targets_take_is_about_all_of_them_and_true():

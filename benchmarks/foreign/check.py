@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean, pstdev, stdev
 from typing import Any
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.foreign.source import Source, decode
 from fairtrial.store import Store
 from fairtrial.tracks.interchange.import_results import import_all

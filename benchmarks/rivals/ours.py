@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.rivals.tool import EXPECTED, KEY, Command, Job, Outcome, Tool
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.store import Store
 from fairtrial.web.access import link
 

@@ -27,7 +27,7 @@ from benchmarks.size.fill import fill
 from benchmarks.size.suite import ARMS, write_suite
 from benchmarks.web import Server, Visit, fetch
 from benchmarks.web_store import addresses_of_one
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.store import Store
 from fairtrial.store.browsing import stored_trials
 

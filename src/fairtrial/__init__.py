@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairtrial import plugins
-    from fairtrial.analyse import Run, TrialRecord
     from fairtrial.analyse.comparison import Comparison, Comparisons
     from fairtrial.analyse.gate import Gate
     from fairtrial.analyse.items import CaseAnalysis
@@ -24,7 +23,9 @@ if TYPE_CHECKING:
     from fairtrial.analyse.pairs import PairsSummary
     from fairtrial.analyse.planning import Power, Variance
     from fairtrial.analyse.rank import Ranking
+    from fairtrial.analyse.run import Run
     from fairtrial.analyse.run_series import RunSeries
+    from fairtrial.analyse.stored_run import TrialRecord
     from fairtrial.analyse.tool_report import ToolReport
     from fairtrial.api import (
         Labels,
@@ -99,13 +100,13 @@ _HOMES = {
     "PairsSummary": "fairtrial.analyse.pairs",
     "Power": "fairtrial.analyse.planning",
     "Ranking": "fairtrial.analyse.rank",
-    "Run": "fairtrial.analyse",
+    "Run": "fairtrial.analyse.run",
     "RunOptions": "fairtrial.config",
     "RunSeries": "fairtrial.analyse.run_series",
     "Score": "fairtrial.core.score",
     "Suite": "fairtrial.config",
     "ToolReport": "fairtrial.analyse.tool_report",
-    "TrialRecord": "fairtrial.analyse",
+    "TrialRecord": "fairtrial.analyse.stored_run",
     "Unscored": "fairtrial.core.score",
     "Variance": "fairtrial.analyse.planning",
     "aimport_results": "fairtrial.tracks.interchange.api",

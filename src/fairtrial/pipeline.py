@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fairtrial.agents.mcp.preflight import preflight, with_tools
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.config import RunOptions, Suite, load_suite, parse_suite
 from fairtrial.config.source import Source
 from fairtrial.core.errors import (

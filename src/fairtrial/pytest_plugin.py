@@ -25,8 +25,9 @@ import pytest
 from fairtrial.pytest_gate import QUESTION, SCORE, UNSURE, SessionGate, session_minimum
 
 if TYPE_CHECKING:
-    from fairtrial.analyse import Run, TrialRecord
     from fairtrial.analyse.comparison import Comparison
+    from fairtrial.analyse.run import Run
+    from fairtrial.analyse.stored_run import TrialRecord
     from fairtrial.core.score import Score, Unscored
 
 _SETTINGS = {

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.main import _run
 from fairtrial.reports.export import export
 from fairtrial.store import schema

@@ -16,9 +16,9 @@ import yaml
 from click.testing import CliRunner
 from starlette.testclient import TestClient
 
-from fairtrial.analyse import Run
 from fairtrial.analyse.compare import compared
 from fairtrial.analyse.kind_means import by_kind
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.run_series import RunSeries
 from fairtrial.cli.main import cli
 from fairtrial.present.words.runs import reporting_line
@@ -272,10 +272,10 @@ def test_pages_of_the_manual_use_it_as_the_product_does():
 
 def test_the_sign_is_written_in_one_place():
     """Surfaces that no test renders cannot have another meaning either: they do not have the sign."""
-    one_place = {"analyse/wording/numbers.py"}
+    one_place = {"core/formatting.py"}
     not_about_results = {
         "cli/console.py",
-        "reports/style_reports/tex.py",
+        "tracks/optimisation/reports/tex.py",
         "web/pages/share.html.j2",
     }  # ± as a character
     written = {

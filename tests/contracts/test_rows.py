@@ -21,7 +21,8 @@ import pytest
 from sqlalchemy import Boolean, Column, LargeBinary, MetaData, Table, Text, delete
 
 import fairtrial
-from fairtrial.analyse import Run, TrialRecord
+from fairtrial.analyse.run import Run
+from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.config import RunOptions
 from fairtrial.core.answer import Answer, Failure, Turn, Usage
 from fairtrial.core.file import File

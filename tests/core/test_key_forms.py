@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairtrial import pipeline
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.core.errors import ProblemsError
 from fairtrial.core.secrets import keys_in, without_keys
 from fairtrial.core.variables import Variables

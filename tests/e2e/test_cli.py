@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from fairtrial import pipeline
-from fairtrial.cli.main import COMMANDS
+from fairtrial.cli.main import commands
 from fairtrial.suites import suite_path
 from tests import forks
 from tests.conftest import numbered
@@ -40,12 +40,12 @@ def finished(cli, write_suite):
 def test_help_lists_every_command(cli):
     code, out, _ = cli("--help")
     assert code == 0
-    for name in COMMANDS:
+    for name in commands():
         assert re.search(rf"^  {name} ", out, re.MULTILINE)
     assert cli()[0] == 0
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", commands())
 def test_every_command_has_help(cli, name):
     code, out, _ = cli(name, "--help")
     assert code == 0 and "Usage: fairtrial" in out

@@ -11,7 +11,7 @@ from datetime import datetime
 
 import pytest
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.reports.formats import NAMES
 from tests import forks
 from tests.conftest import numbered

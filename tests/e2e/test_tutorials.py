@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.store import Store
 from tests import forks
 from tests.scripted import Say, Turn, scripted_model

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from fairtrial import pipeline
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.main import _run
 from fairtrial.config import RunOptions, parse_suite
 from fairtrial.core.errors import FairtrialError, ProblemsError, StoreError, TargetUnusableError

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from fairtrial import pipeline
 from fairtrial.cli.main import _run
-from fairtrial.config import RunOptions, check
+from fairtrial.config import RunOptions
+from fairtrial.config import check_cases as check
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.engine.feed import CaseFeed
 from fairtrial.store import Store, plans

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.main import _run
 from fairtrial.core.answer import Journal, SoFar, Usage
 from fairtrial.engine import journals

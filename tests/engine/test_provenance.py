@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 import pytest
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.main import _run
 from fairtrial.core.answer import Request
 from fairtrial.core.experiment import TargetSpec

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from fairtrial import pipeline
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.config import RunOptions
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.errors import FairtrialError, InterruptedWorkError, TargetUnusableError

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.reports.json import document
 from fairtrial.store import Store
 from fairtrial.store.ledger import spent

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from fairtrial.cli.main import COMMANDS
+from fairtrial.cli.main import commands
 from tests import forks
 
 WAYS = (
@@ -48,7 +48,7 @@ PLACEHOLDERS = {
 }
 SERVERS = ("serve", "vote")  # they go on until Ctrl-C
 SPAWNING = (("optim", "generate"), ("optim", "run"))
-_MENTION = re.compile(rf"\bfairtrial (?:{'|'.join(COMMANDS)})(?![\w:])")
+_MENTION = re.compile(rf"\bfairtrial (?:{'|'.join(commands())})(?![\w:])")
 _PLACEHOLDER = re.compile(r"(?<![\w/.'-])[A-Z][A-Z]*(?![\w/'-])")
 
 

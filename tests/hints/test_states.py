@@ -32,7 +32,7 @@ VOTE = f"$ {shlex.quote(sys.executable)} vote.py"
 VOTES = """
 import sys
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.store import Store
 from fairtrial.workflows.vote import Poll
 

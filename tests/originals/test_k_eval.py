@@ -16,7 +16,7 @@ import yaml
 from aiohttp import web
 
 from fairtrial import pipeline
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.variables import variables
 from fairtrial.store import Store
 from tests import forks

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairtrial
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.main import _run, cli
 from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.reports.export import export

@@ -5,7 +5,7 @@ import json
 import pytest
 from sqlalchemy import select
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.main import _run as command_line
 from fairtrial.core.errors import FairtrialError, StoreError
 from fairtrial.reports.export import export

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import event
 
 from fairtrial import pipeline
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError, StoreError
 from fairtrial.store import Saver, Store
 from fairtrial.store.plans import add_plan

@@ -12,7 +12,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 from fairtrial import pipeline
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.main import _run
 from fairtrial.core.answer import Usage
 from fairtrial.core.errors import BadRowError, FairtrialError, StoreError, TargetUnusableError

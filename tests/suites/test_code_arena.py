@@ -11,8 +11,8 @@ import pytest
 from filelock import FileLock
 
 from fairtrial import pipeline
-from fairtrial.analyse import Run
 from fairtrial.analyse.rank import rank
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.cli.main import cli
 from fairtrial.config import parse_suite

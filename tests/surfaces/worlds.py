@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import delete, select, update
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.config import RunOptions
 from fairtrial.store import Store, schema
 

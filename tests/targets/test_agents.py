@@ -15,7 +15,7 @@ from aiohttp import web
 
 import fairtrial as ft
 from fairtrial import pipeline
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.main import _run
 from fairtrial.config import RunOptions
 from fairtrial.config.advice import warnings

@@ -289,7 +289,7 @@ def test_suites_without_any_of_this_keep_their_plans(write_suite, tmp_path):
     assert {"only", "auth"}.isdisjoint(arm.condition.mcp[0].identity()) and "skills" not in arm.condition.identity()
     assert pipeline.load(write_suite(cases=[{**CASES[0], "tools": []}])).dataset_sha256 != suite.dataset_sha256
     stored = msgspec.to_builtins(suite.arms)
-    from fairtrial.config.suite import _forget_unused
+    from fairtrial.config.checked_suite import _forget_unused
 
     _forget_unused(stored[0])
     assert "skills" not in stored[0]["condition"] and "only" not in stored[0]["condition"]["mcp"][0]

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.store import Store, opinions
 from fairtrial.store.votes import votes
-from fairtrial.tracks.code_arena.page import GrowingPages
+from fairtrial.tracks.code_arena.pages import GrowingPages
 from fairtrial.web.app import make_app
 from fairtrial.web.site import Site
 

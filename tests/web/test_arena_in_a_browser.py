@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.store import Store
 from fairtrial.store.votes import votes
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.store import Store
 from fairtrial.targets import mock
 from fairtrial.web import orders

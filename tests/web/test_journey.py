@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.main import _run
 from fairtrial.store import Store
 from fairtrial.targets import mock

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import fairtrial as ft
 from fairtrial import pipeline
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.main import _run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Score, Unscored

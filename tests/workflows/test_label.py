@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.main import _run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import corrected_mean, corrected_share

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import msgspec
 
-from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.stored_run import StoredRun, TrialRecord
-from fairtrial.analyse.summary import ArmSummary, RunSummary, summarise
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.showing import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+    from fairtrial.analyse.kind_means import KindMeans
+    from fairtrial.analyse.summary import ArmSummary, RunSummary
 
 
 def as_run(run: StoredRun) -> Run:
@@ -31,10 +32,14 @@ class Run(Shown, StoredRun):
 
         Without a name, by every category, difficulty and tag. Scores are 0–1.
         """
+        from fairtrial.analyse.kind_means import by_kind  # numpy: not needed to make a run, only to read it
+
         return by_kind(self, kind)
 
     def summary(self, baseline: str | None = None) -> RunSummary:
         """Summarise the run as it stands now; lifts are over the condition `baseline`, or over the first one."""
+        from fairtrial.analyse.summary import summarise  # likewise
+
         return summarise(self, baseline)
 
     @property

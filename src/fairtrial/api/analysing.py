@@ -7,13 +7,13 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from fairtrial.analyse import Run
 from fairtrial.analyse.compare import compare as compare_scores
 from fairtrial.analyse.gate import Terms, gate_spec, terms_of
 from fairtrial.analyse.gate import gate as check
 from fairtrial.analyse.items import analyse_cases, choose_cases
 from fairtrial.analyse.planning import DELTAS, Variance, arm_variances, plan_power
 from fairtrial.analyse.rank import rank as rank_arms
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import choose, pooled, read_scores
 from fairtrial.analyse.series import compare_run_means, over_runs
 from fairtrial.analyse.tool_report import tool_report
@@ -57,7 +57,6 @@ def rank(
 
     `by` is where ratings come from; by default, the first available of verdicts, votes and scores.
     """
-
     return rank_arms(scores_given(runs, store), metric=metric, by=by, control_style=control_style)
 
 
@@ -74,7 +73,6 @@ def power(
 
     The numbers allow for the uncertainty of the spread measured in the runs: the fewer cases, the more are needed.
     """
-
     scores = scores_given(runs, store)
     deltas = DELTAS if delta is None else [from_points("delta", one, FEWEST_POINTS) for one in listed(delta)]
     margins = [from_points("margin", one, FEWEST_POINTS) for one in listed(margin)]
@@ -83,14 +81,12 @@ def power(
 
 def variance(run: AnyRun = "latest", *, case_cost: float = 1.0, store: str | None = None) -> Variance:
     """Say where the uncertainty of a run's means comes from, and where the next dollar helps most."""
-
     opened = open_given(run, store)
     return Variance(run_id=opened.id, arms=arm_variances(opened, case_cost=case_cost))
 
 
 def tools(run: AnyRun = "latest", *, store: str | None = None) -> ToolReport:
     """Say whether the MCP servers, tools and skills of a run help, what they take, and how agents used them."""
-
     return tool_report(open_given(run, store))
 
 
@@ -115,7 +111,6 @@ def gate(
     tell. At least 95 % of the trials must have a score, unless `min_coverage` says otherwise. What the suite says under
     `gate` holds too, its baseline included.
     """
-
     source = one_source(run, store)
     given = Terms(
         min_score=min_score if min_score is None or metric else from_points("min_score", min_score, 1.0),
@@ -150,7 +145,6 @@ def cases(runs: AnyRuns = "latest", *, subset: int | None = None, store: str | N
 
     With `subset`, returns the ids of so many cases that represent all of them.
     """
-
     scores = scores_given(runs, store)
     return analyse_cases(scores) if subset is None else choose_cases(scores, subset)
 
@@ -162,7 +156,6 @@ def aggregate(run: Run) -> dict[str, Aggregate]:
 
 def multi_run(runs: Sequence[Run]) -> dict[str, MultiRun]:
     """Return each arm's run ids, scores, mean, standard deviation, minimum, maximum and interval over several runs."""
-
     return over_runs(runs)
 
 
@@ -171,7 +164,6 @@ def compare_models(runs: Sequence[Run], a: str, b: str) -> RunMeansTest | None:
 
     The result holds for these exact cases. It does not say which arm is better on similar cases.
     """
-
     return compare_run_means(runs, a, b)
 
 
@@ -217,7 +209,6 @@ def compare(
     count as one. The metric defaults to the suite's primary metric, else the score (""). `largest` is the largest
     possible difference on a case, if that is less than the scale allows.
     """
-
     if (a is None) != (b is None):
         raise FairtrialError("give two arms, or none")
     names = () if a is None or b is None else (a, b)

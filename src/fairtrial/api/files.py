@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairtrial.analyse import Run
-from fairtrial.analyse.run import as_run
+from fairtrial.analyse.run import Run, as_run
 from fairtrial.api.given import AnyRun, AnyRuns, open_given, sources_given
 from fairtrial.api.waiting import twin
 from fairtrial.core.errors import FairtrialError
@@ -16,7 +15,6 @@ from fairtrial.reports.site import check_address, write_site
 
 def export(run: AnyRun, file: str | Path, *, format: str | None = None, store: str | None = None) -> Path:
     """Write a run to a file by its ending: json, jsonl, csv, parquet, junit.xml, md, html; `format` says another."""
-
     return Path(write(open_given(run, store), str(file), format_named(format) if format else None))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairtrial import pipeline
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import find_sources, read_scores, sources_of
 from fairtrial.config import RunOptions, Suite
 from fairtrial.config.python import given_judge, given_scorer
@@ -52,7 +52,6 @@ def first_run(name: str, store: str | None) -> Run:
 
 def sources_given(runs: AnyRuns, store: str | None = None) -> list[Source]:
     """Return runs as sources; one name may be that of a series or a tag."""
-
     given = [runs] if isinstance(runs, Run | str) else list(runs)
     if not given:
         raise FairtrialError("no run is given")
@@ -66,7 +65,6 @@ def sources_given(runs: AnyRuns, store: str | None = None) -> list[Source]:
 
 def scores_given(runs: AnyRuns, store: str | None) -> ScoreTable:
     """Return the scores of runs that are open, or named."""
-
     return read_scores(sources_given(runs, store))
 
 

@@ -139,7 +139,6 @@ def label(
     wrote there (0 to 100, or pass and fail); `label(run, {trial_id: 0.8})` takes labels from 0 to 1. With neither,
     returns the result of the labels so far.
     """
-
     opened = open_given(run, store)
     if (sample is None) != (to is None):
         raise FairtrialError("`sample` and `to` go together: the number of answers, and the file to write")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 import msgspec
 
 from fairtrial import pipeline
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.run_series import RunSeries
 from fairtrial.api.given import (
     AnyJudge,
@@ -193,7 +193,6 @@ async def aresume(
     workers: int | None = None,
 ) -> Run | RunSeries:
     """Continue a run or a series that was stopped: the async twin of `resume`."""
-
     first = first_run(run, store) if isinstance(run, str) else run[0] if isinstance(run, RunSeries) else run
     made_of = suite or first.made_of
     functions, where = functions_of(made_of), where_of(engine, workers)

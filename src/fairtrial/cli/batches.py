@@ -37,7 +37,6 @@ def command(run: str, cancel: bool, store: str | None, as_json: bool) -> None:
     `fairtrial resume` collects their results. After --cancel it stores what was answered, and the rest as failures,
     which `fairtrial retry` asks again.
     """
-
     opened = open_store(store)
     load_dotenv_of(run, opened)
     batches = run_coroutine(look_at_batches(run, store=opened, cancel=cancel))

@@ -29,7 +29,6 @@ from fairtrial.core.formatting import deviation, money, number
 from fairtrial.core.judge import judge_key
 from fairtrial.core.providers import known_providers, split_name
 from fairtrial.core.settings import Settings
-from fairtrial.reports.json import calibration_document
 from fairtrial.text.printable import counted, printable
 from fairtrial.workflows.calibrate import aattack, acalibrate, judges_of, marking_scorers, settings_of, unknown_names
 
@@ -81,6 +80,8 @@ def command(judge: str | None, suite: Path | None, store: str | None, as_json: b
     show = print_resistance if options["injection"] else print_calibration
     results = list(_calibrate(judge, suite, store, **options))
     if as_json:
+        from fairtrial.reports.json import calibration_document  # numpy: `run` asks this file for a hint first
+
         documents = [calibration_document(result) for result in results]
         print_json(documents[0] if len(documents) == 1 else {"calibrations": documents})
         return
@@ -126,7 +127,6 @@ def _calibrate(
 
 def _judge_without_suite(judge: str) -> dict[str, Any]:
     """Return a judge that is not part of a suite, with default settings."""
-
     variables = variables_of()
     try:
         spec = judge_named(judge, variables, Path())
@@ -154,7 +154,6 @@ def _default_scorer(suite: Suite) -> dict[str, Any] | None:
 
 def how_to_calibrate(suite: Suite, judge: JudgeSpec) -> str:
     """Say which command calibrates a judge of a suite; empty if neither is known by a name that can be typed."""
-
     first = ""
     if suite.path is not None:
         command = ["fairtrial", "calibrate", "--suite", str(suite.path)]
@@ -169,7 +168,6 @@ def how_to_calibrate(suite: Suite, judge: JudgeSpec) -> str:
 
 def _is_named(judge: JudgeSpec, suite: Suite) -> bool:
     """Return whether a judge's name alone means the same judge."""
-
     try:
         return judge_key(judge_named(judge.name, suite.variables, suite.folder)) == judge_key(judge)
     except FairtrialError:
@@ -213,7 +211,6 @@ def print_calibration(result: Calibration) -> None:
 
 def print_resistance(result: Resistance) -> None:
     """Print which attacks raised the judge's mark."""
-
     click.echo(f"a worthless answer scores {number(result.undisturbed, 0)}; with an attack it scores:")
     words = {True: "raised", False: "resisted", None: "no verdict"}
     for attack in result.attacks:

@@ -46,7 +46,6 @@ def command(
     Shows which cases are hard, which do not distinguish the arms, which probably have a wrong expected answer, and how
     few cases would keep the order of the arms.
     """
-
     if output is not None and subset is None:
         raise FairtrialError("-o needs --subset N: it writes the cases that --subset chooses")
     scores = read_scores(find_sources(runs, open_store(store)))

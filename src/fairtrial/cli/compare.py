@@ -66,7 +66,6 @@ def command(
     in several runs, the same arm in each of them. Two --arms that are in several runs are compared over all of them.
     Differences are first minus second, on the cases that both have; of two arms, the better one is printed first.
     """
-
     opened = open_store(store)
     scores = read_scores(pooled(find_sources(runs, opened), arms or ()))
     by = scores.primary if metric is None else metric_key(metric)

@@ -14,7 +14,6 @@ from fairtrial.store.files import delete_kept_files
 @store_option
 def command(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
     """Delete runs with all their answers and scores."""
-
     opened = open_store(store)
     run_ids = list(dict.fromkeys(opened.find_run(name).id for name in runs))
     if not yes:

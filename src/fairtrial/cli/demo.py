@@ -31,7 +31,6 @@ def command(outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: b
 
     Without the extra `local`, which brings that model, a suite with scripted answers is run instead.
     """
-
     check_outputs(outputs)
     suite = pipeline.load(suite_path("demo" if _embedded_model() else "template"))
     ending = Ending(outputs=outputs, as_json=as_json, quiet=quiet)
@@ -45,7 +44,6 @@ def command(outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: b
 
 def _embedded_model() -> bool:
     """Return whether the embedded model can run; download its weights if they are missing."""
-
     if find_spec("xllamacpp") is None:
         click.echo(
             "The embedded model is not installed (pip install 'fairtrial[local]'): these answers are scripted.\n",

@@ -31,7 +31,6 @@ def command(runs: tuple[str, ...], branch: str | None, store: str | None, as_jso
     Every run is compared with the first, case by case, on an exponentially weighted control chart. Exit 100 if an arm
     has got worse beyond the limits.
     """
-
     opened = open_store(store)
     names = runs or _names(opened, branch)
     found = drift(find_sources(names, opened)) if names else drift([])
@@ -44,7 +43,6 @@ def command(runs: tuple[str, ...], branch: str | None, store: str | None, as_jso
 
 def _names(store: Store, branch: str | None) -> list[str]:
     """Return the tags, or the ids of a branch's runs, of the suite that was run last, the oldest first."""
-
     latest = store.find_run("latest")
     own = [run for run in reversed(store.runs()) if run.suite_name == latest.suite_name]
     if branch is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.finish import check_outputs
 from fairtrial.cli.options import harmless, open_store, option, store_option
 from fairtrial.cli.output import is_obeyed
@@ -17,7 +17,7 @@ from fairtrial.reports.export import export, send, write, write_text
 from fairtrial.reports.formats import ENDINGS, NAMES, SERVICES, format_named
 
 if TYPE_CHECKING:
-    from fairtrial.analyse import Run
+    from fairtrial.analyse.run import Run
     from fairtrial.reports.format import Format
 
 _HELP = (
@@ -36,7 +36,6 @@ def command(run: str, outputs: tuple[str, ...], form: str | None, store: str | N
 
     `--format mlflow` and `--format wandb` send it to these services, by default to the one that is configured there.
     """
-
     chosen = None if form is None else format_named(form)
     if chosen in SERVICES:
         assert chosen is not None
@@ -62,7 +61,6 @@ def command(run: str, outputs: tuple[str, ...], form: str | None, store: str | N
 
 def _print(run: Run, form: Format) -> None:
     """Write a run to standard output: the same bytes as in a file, unless a terminal or CI server would obey them."""
-
     if form.binary and sys.stdout.isatty():
         raise FairtrialError(f"{form.title} ({form.endings[0]}) is binary: send it to a file or a program")
     sys.stdout.flush()

@@ -11,5 +11,4 @@ from fairtrial.providers.weights import fetch
 @click.argument("model", default="smollm2")
 def command(model: str) -> None:
     """Download the weights of the embedded MODEL (default smollm2, 98 MB) to the cache folder, once."""
-
     click.echo(fetch(model))

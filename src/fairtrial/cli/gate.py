@@ -140,7 +140,6 @@ def command(
     --plan and --aa take RUN as what is known about cases and noise: it needs two answers to a case (--repeats 2), or
     two runs (--runs 2). They try the gate on made-up merges, cost nothing, and exit 0.
     """
-
     if until_sure and budget_usd is None:
         raise click.UsageError("--until-sure needs --budget-usd: the most that further answers may cost")
     if budget_usd is not None and not until_sure:
@@ -200,7 +199,6 @@ def _forewarn(source: Source, *, needed: bool) -> None:
 
 def _baseline(given: str | None, source: Source, opened: Store, folder: Path) -> Baseline:
     """Find the run to compare with, as the command or the suite names it."""
-
     spec = gate_spec(source.runs[0])
     name = given or (spec.against if spec else None)
     return Baseline(None, "") if name is None else baseline_for(name, opened, source.runs[0], folder)
@@ -208,7 +206,6 @@ def _baseline(given: str | None, source: Source, opened: Store, folder: Path) ->
 
 def _not_run(source: Source, reason: str, terms: Terms) -> Gate:
     """Return a gate that says that nothing was run: nobody can tell."""
-
     checks = [GateCheck(name=NOT_RUN, arm="all arms", result="cannot tell", message=reason)]
     return Gate(run_ids=[run.id for run in source.runs], against=[], checks=checks, unsure=terms.unsure)
 
@@ -244,7 +241,6 @@ def _show(
     as_json: bool,
 ) -> int:
     """Print the result and write it wherever it is wanted."""
-
     for output, render in renderers.items():
         gate_outputs.write_output(Path(output), render, result, source)
     gate_outputs.append_github_summary(result)
@@ -262,7 +258,6 @@ def _show(
 
 def _keep(result: Gate, source: Source, where: str) -> None:
     """Keep a run that passed as a baseline: with one that did not, the next gate would compare a loss with itself."""
-
     if result.exit_code or any(check.name == NOT_RUN for check in result.checks):
         why = "the gate blocked it" if result.result == "failed" else "the gate cannot tell whether it passes"
         if result.lacks_baseline:
@@ -274,7 +269,6 @@ def _keep(result: Gate, source: Source, where: str) -> None:
 
 def _foresee(source: Source, terms: Terms, *, plan: bool, aa: bool, repeats: int | None, as_json: bool) -> None:
     """Print what the gate can decide, and how often it would contradict itself."""
-
     planned = plan_gate(source, terms, repeats=repeats) if plan else None
     itself = gate_against_itself(source, terms) if aa else None
     if as_json:

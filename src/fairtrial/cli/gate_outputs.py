@@ -62,7 +62,6 @@ def write_output(path: Path, render: Callable[[Gate], str] | None, result: Gate,
 
 def write(path: Path, text: str, mode: str = "w") -> None:
     """Write a file, or say why it cannot be written."""
-
     try:
         with open(path, mode, encoding="utf-8", opener=opener) as file:
             file.write(text)
@@ -96,7 +95,6 @@ def _property(text: str) -> str:
 
 def comment(result: Gate, source: Source, against: Source | None, service: str, report: str | None) -> None:
     """Write the comment on the pull request; if that is not possible, say so and let the gate's verdict stand."""
-
     run = source.runs[0]
     suite = run.record.suite_name
     changes = changes_between(source, against)
@@ -115,7 +113,6 @@ def artefacts_of_job() -> str | None:
 
 
 def _why_no_comment() -> str:
-
     job = ci_job(os.environ)
     if job is None or job.service in (GITHUB, GITLAB):
         return "this job is not about a pull request"
@@ -124,7 +121,6 @@ def _why_no_comment() -> str:
 
 def post_comment(body: str, suite: str, run_id: str, service: str) -> None:
     """Create the comment or update it in place."""
-
     try:
         where = discussion(service, os.environ)
         if where is None:

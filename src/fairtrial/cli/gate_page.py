@@ -57,7 +57,6 @@ def _listed(result: Gate) -> list[str]:
 
 
 def _change_lines(changes: Changes) -> list[str]:
-
     changed = f"Changed: {'; '.join(changes.changed)}. " if changes.changed else ""
     return [f"{changed}{reuse_words(changes)}"]
 

@@ -14,7 +14,7 @@ from fairtrial.config import RunOptions
 from fairtrial.config.advice import ending_models
 
 if TYPE_CHECKING:
-    from fairtrial.analyse import Run
+    from fairtrial.analyse.run import Run
     from fairtrial.store import Store
 
 

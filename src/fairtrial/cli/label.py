@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.console import Console
 from fairtrial.cli.options import in_store, json_option, open_store, option, print_json, store_option
 from fairtrial.present.words.judges import label_lines
@@ -18,7 +18,7 @@ from fairtrial.text.printable import counted, printable
 from fairtrial.workflows.label import Label, add_labels, read_labels, read_mark, write_sample
 
 if TYPE_CHECKING:
-    from fairtrial.analyse import Run
+    from fairtrial.analyse.run import Run
 
 
 @click.command()
@@ -59,7 +59,6 @@ def command(
 
     Without options, shows the result of the labels so far.
     """
-
     stored_run = Run.find(run, open_store(store))
     if (sample is None) != (output is None):
         raise click.UsageError("--sample and -o go together: the number of answers, and the file to write")

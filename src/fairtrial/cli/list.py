@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from fairtrial.analyse import Run
 from fairtrial.analyse.asked import asked_brief
 from fairtrial.analyse.leaderboard import run_leaderboard
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import ranked
 from fairtrial.cli.axis import MIN_WIDTH, Axis
 from fairtrial.cli.console import Console
@@ -21,8 +21,8 @@ from fairtrial.text.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairtrial.analyse import Run
     from fairtrial.analyse.leaderboard import Leaderboard
+    from fairtrial.analyse.run import Run
     from fairtrial.analyse.summary import ArmSummary, RunSummary
     from fairtrial.cli.layout import Column
 
@@ -39,7 +39,6 @@ _MOST_ARMS, _MOST_TRIALS = 12, 50_000  # in larger runs it takes too long to fin
 @json_option
 def command(limit: int, ids: bool, plain: bool, store: str | None, as_json: bool) -> None:
     """List the runs in the store, newest first. Commands take a run's number, its id or a prefix of it, or a tag."""
-
     opened = open_store(store)
     records = opened.runs()
     tags: dict[str, list[str]] = {}
@@ -95,7 +94,6 @@ def _print(
 def _columns(
     runs: list[Run], summaries: list[RunSummary], leaders: list[_Leaders], width: int, *, ids: bool, plain: bool
 ) -> list[Column]:
-
     numbers = [str(run.record.number) for run in runs]
     scored = [_scored(summary) for summary in summaries]
     ending = [
@@ -140,7 +138,6 @@ def _name_columns(summaries: list[RunSummary], leaders: list[_Leaders], room: in
 
 def _bars(leaders: list[_Leaders], width: int) -> Column:
     """Draw the intervals of the leaders on one axis."""
-
     ends = [end for one in leaders for end in (one.mean, *(one.bounds or ())) if end is not None]
     axis = Axis(ends or [0.0, 100.0], width, within=(0.0, 100.0))
     return Column(axis.head(), [axis.bar(one.mean, one.bounds, FIRST if one.glyph == "▲" else "") for one in leaders])
@@ -148,7 +145,6 @@ def _bars(leaders: list[_Leaders], width: int) -> Column:
 
 def _leaders(run: Run, summary: RunSummary) -> _Leaders:
     """Return who leads: `▲` alone, `?` together with others; `●` the run goes on, `■` it was stopped."""
-
     if summary.status == "running":
         return _Leaders("●", "running")
     scored = [arm for arm in ranked(summary.arms) if arm.aggregate.mean is not None]
@@ -209,7 +205,6 @@ def _when(created: float, status: str) -> str:
 
 def _below(summary: RunSummary, tags: dict[str, list[str]]) -> str:
     """Return the line below a run: which cases it has if not all, its tags, its series and the series' tags."""
-
     series = summary.series_id
     parts = [asked_brief(summary.asked)] if summary.asked else []
     parts += tags.get(summary.run_id, ())

@@ -16,7 +16,7 @@ from fairtrial.core import registry
 from fairtrial.core.trust import of_command
 
 # The one-line descriptions are here and nowhere else, so that listing the commands does not import them.
-COMMANDS = {
+_COMMANDS = {
     "demo": "Run the built-in suite on the embedded model: no API key, no network.",
     "init": "Write a commented example suite, ready to run.",
     "validate": "Check a suite before spending anything: nothing is sent to a model.",
@@ -54,6 +54,17 @@ EXIT_INTERRUPTED = 130
 _COMMAND = re.compile(r"`(fairtrial [^`]+)`")
 
 
+def commands() -> dict[str, str]:
+    """Return every command with what it does in one line; only that of a plug-in has to be imported for it."""
+    others = {name: part.summary for name, part in registry.built_in("commands").items()}
+    plugged = registry.plugged_in("commands").keys() - _COMMANDS.keys() - others.keys()
+    return {
+        **_COMMANDS,
+        **others,
+        **{name: registry.load("commands", name).get_short_help_str(100) for name in sorted(plugged)},
+    }
+
+
 class _PipeClosedError(Exception):
     """The reader of our output has closed the pipe, so it has read what it wanted."""
 
@@ -62,10 +73,10 @@ class Commands(click.Group):
     """A click group that imports each command's module on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(dict.fromkeys((*COMMANDS, *registry.listed("commands"))))
+        return list(dict.fromkeys((*_COMMANDS, *registry.listed("commands"))))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in COMMANDS:
+        if cmd_name in _COMMANDS:
             command: click.Command = import_module(f"fairtrial.cli.{cmd_name}").command
         elif cmd_name in registry.listed("commands"):
             command = registry.load("commands", cmd_name)
@@ -85,16 +96,7 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, self._summary(ctx, name)) for name in self.list_commands(ctx)])
-
-    def _summary(self, ctx: click.Context, name: str) -> str:
-        """Return what a command does in one line; only a plug-in's has to be imported for it."""
-        known = COMMANDS.get(name) or ((part := registry.built_in("commands").get(name)) and part.summary)
-        if known:
-            return known
-        command = self.get_command(ctx, name)
-        assert command is not None
-        return command.get_short_help_str(100)
+            formatter.write_dl(list(commands().items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

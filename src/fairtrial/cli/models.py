@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairtrial import pipeline
 from fairtrial.cli.models_page import (
     ages,
     model_document,
@@ -68,7 +67,6 @@ def command(names: tuple[str, ...], refresh: bool, retiring: bool, within: int |
 
 
 def _refresh(*, as_json: bool) -> int:
-
     found = run_coroutine(refresh(os.environ))
     if as_json:
         import msgspec
@@ -80,7 +78,6 @@ def _refresh(*, as_json: bool) -> int:
 
 
 def _retiring(suites: tuple[str, ...], within: int | None, *, as_json: bool) -> int:
-
     days = NOTED if within is None else within
     found = _of_suites(suites, days) if suites else _of_all(days)
     if as_json:
@@ -93,6 +90,7 @@ def _retiring(suites: tuple[str, ...], within: int | None, *, as_json: bool) -> 
 
 
 def _of_suites(suites: tuple[str, ...], days: int) -> list[Retirement]:
+    from fairtrial import pipeline  # the store: only suites need it
 
     loaded = [pipeline.load(suite, placeholders=True) for suite in suites]
     return retiring((spec for suite in loaded for spec in target_specs(suite.arms, suite.settings)), days)
@@ -110,7 +108,6 @@ def _of_all(days: int) -> list[Retirement]:
 
 
 def _show_model(name: str, *, as_json: bool) -> None:
-
     provider, model = split_name(name)
     provider = _known(plain_name(provider))
     if as_json:
@@ -120,7 +117,6 @@ def _show_model(name: str, *, as_json: bool) -> None:
 
 
 def _show_models(given: str, *, as_json: bool) -> None:
-
     name = _known(plain_name(given))
     found = models.of_provider(name)
     if as_json:
@@ -133,14 +129,12 @@ def _show_models(given: str, *, as_json: bool) -> None:
 
 def _known(name: str) -> str:
     """Return the name of a provider; raise an error with the nearest one if there is none."""
-
     if name not in api_providers():
         raise FairtrialError(f"unknown provider `{name}`{registry.nearest(name, list(api_providers()))}")
     return name
 
 
 def _show_providers(*, as_json: bool) -> None:
-
     rows = [
         (name, provider.ready(os.environ), provider.variables, len(models.of_provider(name)), provider.local)
         for name, provider in sorted(api_providers().items())

@@ -76,7 +76,6 @@ def clean_streams() -> Iterator[None]:
 
 def write_file(path: Path, body: bytes) -> None:
     """Write a file, and its folder if need be; a file that cannot be written is an error in one sentence."""
-
     try:
         write_private(path, body)
     except OSError as error:

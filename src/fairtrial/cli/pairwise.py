@@ -59,7 +59,6 @@ def command(
 
     A preference that changes with the order counts as a tie. Pairs that were compared before are not judged again.
     """
-
     opened = open_store(store)
     load_dotenv_of(run, opened)
     with _progress(quiet) as watch:

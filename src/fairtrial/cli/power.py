@@ -60,7 +60,6 @@ def command(
 
     The numbers allow for the uncertainty of the spread measured in RUNS: the fewer cases there, the more are needed.
     """
-
     scores = read_scores(find_sources(runs, open_store(store)))
     differences = [delta / 100 for delta in deltas] or DELTAS
     allowed_losses = [margin / 100 for margin in margins]

@@ -78,7 +78,6 @@ def command(
     Ratings are Bradley–Terry (and Elo) from judges' verdicts on pairs (`fairtrial pairwise`), from people's votes
     (`fairtrial vote`), from both, or from scores: the arm with the higher score on a case wins it.
     """
-
     scores = read_scores(find_sources(runs, open_store(store)))
     key = None if metric is None else metric_key(metric)
     check_metric(scores.arms, scores.primary if key is None else key)
@@ -94,7 +93,6 @@ def command(
 
 
 def _print_next(runs: Sequence[str], *, matrix: bool) -> None:
-
     named = runs_in_command(runs)
     commands = [(f"fairtrial compare{named}", "by how much, pair by pair")]
     commands += [] if matrix else [(f"fairtrial rank{named} --matrix", "who won how often")]
@@ -103,7 +101,6 @@ def _print_next(runs: Sequence[str], *, matrix: bool) -> None:
 
 def print_ranking(ranking: Ranking, verdict: str, *, matrix: bool = False, plain: bool = False) -> None:
     """Print the ranking: the verdict, every arm with its interval, what the ratings are worth, notes."""
-
     console = Console()
     print_wrapped(console, verdict, "bold")
     console.print()
@@ -122,7 +119,6 @@ def print_ranking(ranking: Ranking, verdict: str, *, matrix: bool = False, plain
 
 def _columns(ranking: Ranking, width: int, *, plain: bool) -> list[Column]:
     """Return the table of a ranking, with a bar if there is room: of the ratings if they make the ranks."""
-
     rows = [ranked_cells(place, ranking.metric) for place in ranking.places]
     first = {place.label for place in ranking.places if place.rank == 1}
     leading = [FIRST if place.label in first and len(first) < len(rows) else "" for place in ranking.places]
@@ -146,7 +142,6 @@ def _columns(ranking: Ranking, width: int, *, plain: bool) -> list[Column]:
 
 
 def _bars(ranking: Ranking, styles: Sequence[str], width: int) -> Column:
-
     factor = Scale(ranking.metric).factor
     rated = ranking.by_pairs and all(place.rating is not None for place in ranking.places)
     values, bounds = [], []
@@ -165,7 +160,6 @@ def _bars(ranking: Ranking, styles: Sequence[str], width: int) -> Column:
 
 
 def _matrix_table(matrix: WinMatrix) -> Table:
-
     rows = []
     for number, label in enumerate(matrix.labels):
         wins = matrix.wins[number]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fairtrial.analyse import Run
-from fairtrial.analyse.run import as_run
+from fairtrial.analyse.run import Run, as_run
 from fairtrial.analyse.score_table import find_sources
 from fairtrial.cli.finish import check_outputs
 from fairtrial.cli.options import open_store, option, store_option
@@ -27,7 +26,6 @@ def command(
     runs: tuple[str, ...], output: str | None, site: str | None, suite: str | None, base_url: str, store: str | None
 ) -> None:
     """Write RUN as one self-contained HTML page that opens from disk, without a network; or several as a site."""
-
     if site is None and (suite or base_url):
         raise FairtrialError("--suite and --base-url go with --site, which names the folder of the site")
     if site is not None:
@@ -37,7 +35,6 @@ def command(
 
 
 def _write_page(runs: tuple[str, ...], output: str, store: str | None) -> None:
-
     if len(runs) > 1:
         raise FairtrialError("a report is about one run: --site DIR writes several")
     if not output.lower().endswith(".html"):
@@ -49,7 +46,6 @@ def _write_page(runs: tuple[str, ...], output: str, store: str | None) -> None:
 
 
 def _write_site(names: tuple[str, ...], folder: str, suite: str | None, base_url: str, store: str | None) -> None:
-
     check_address(base_url)
     opened = open_store(store)
     runs = runs_of_suite(opened, suite) if suite else []

@@ -86,7 +86,6 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 def _files_of(suite: str) -> set[Path]:
     """Return the files that make up a suite: itself, what it names, and the code next to it."""
-
     path = Path(suite)
     files = {path, path.parent / ".env", *_code_below(path.parent)}
     with suppress(FairtrialError):  # the run says what is wrong

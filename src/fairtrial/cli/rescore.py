@@ -60,7 +60,6 @@ def command(
     No new answers are requested, and no verdict is paid for twice: a verdict on the same answer and the same prompt is
     reused. The earlier scores stay in the store; the new ones become the run's current scores.
     """
-
     opened = open_store(store)
     load_dotenv_of(run, opened)
     check_outputs(outputs)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.finish import Ending, check_outputs, exit_code
 from fairtrial.cli.options import (
     engine_option,
@@ -32,7 +32,7 @@ from fairtrial.store.trial_query import TrialQuery, matching_trials
 from fairtrial.workflows.resume import aresume, aresume_series, refuse_imported
 
 if TYPE_CHECKING:
-    from fairtrial.analyse import Run
+    from fairtrial.analyse.run import Run
     from fairtrial.store import Store
     from fairtrial.store.todo import Mode
 
@@ -64,7 +64,6 @@ def make_resume_command(mode: Mode, help_text: str) -> click.Command:
         plain: bool,
         **overrides: Any,
     ) -> int:
-
         where = where_of(engine, workers)
         opened = open_store(store)
         refuse_imported(opened.find_runs(run)[0], mode)
@@ -92,7 +91,6 @@ def make_resume_command(mode: Mode, help_text: str) -> click.Command:
 
 def _nothing_to_retry(name: str, store: Store) -> Run | None:
     """Return the run if it has ended and no trial of it lacks a score; else None."""
-
     run = Run.find(name, store)
     if run.status == "running" or matching_trials(store, run.record, TrialQuery(failed=True, unscored=True)):
         return None

@@ -44,7 +44,7 @@ from fairtrial.workflows.estimate import estimate
 from fairtrial.workflows.series import arun_series
 
 if TYPE_CHECKING:
-    from fairtrial.analyse import Run
+    from fairtrial.analyse.run import Run
     from fairtrial.cli.finish import Ending
     from fairtrial.config import RunOptions, Suite
     from fairtrial.engine.job import Where
@@ -102,7 +102,6 @@ def command(context: click.Context, /, suite: str, watch: bool, **options: Any) 
 
     Answers are stored as they arrive; nothing is lost on Ctrl-C, and `fairtrial resume` continues the run.
     """
-
     if watch:
         check_outputs(options["outputs"])
         if options["runs"] > 1 or options["dry_run"] or options["stop_when"]:
@@ -131,7 +130,6 @@ def run_loaded(
 
     `show_result` prints the result of the run in place of its page, and says whether it could.
     """
-
     check_outputs(outputs)
     where = where_of(engine, workers)
     load_dotenv(file)
@@ -166,7 +164,6 @@ def _arguments(context: click.Context) -> list[str]:
 
 def run_suite(suite: Suite, ending: Ending, *, runs: int, store: str | None, where: Where | None = None) -> int:
     """Run a loaded suite once or as a series, and report each run."""
-
     tune_garbage_collector()
     raise_open_file_limit()
     for line in lines(suite):
@@ -197,7 +194,6 @@ def run_suite(suite: Suite, ending: Ending, *, runs: int, store: str | None, whe
 
 
 def _show_plan(suite: Suite, *, as_json: bool) -> int:
-
     plan = estimate(suite)
     if as_json:
         import msgspec
@@ -227,13 +223,11 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
 
 
 def _at_most(usd: float | None) -> str:
-
     return "unknown" if usd is None else f"{money(usd)} at most"
 
 
 def _against_budget(plan: CostEstimate) -> str:
     """Return whether a budget is enough, as the end of a sentence."""
-
     if plan.budget_usd is None:
         return ""
     budget = money(plan.budget_usd)

@@ -8,10 +8,10 @@ from shlex import quote
 
 from rich.text import Text
 
-from fairtrial.analyse import Run
 from fairtrial.analyse.asked import by_budget
 from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.leaderboard import Leaderboard, run_leaderboard
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import ArmSummary, Metric, RunSummary
 from fairtrial.cli.console import Console
 from fairtrial.cli.forest import forest_lines

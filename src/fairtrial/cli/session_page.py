@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.console import Console
 from fairtrial.cli.options import print_json
 from fairtrial.cli.trial_page import print_calls, print_text

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairtrial.analyse import Run
 from fairtrial.analyse.cases import case_results
 from fairtrial.analyse.kind_means import by_kind
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.scorers_used import scorer_label
 from fairtrial.analyse.sent import sent_text
 from fairtrial.analyse.series_summary import summarise_series
@@ -33,7 +33,8 @@ from fairtrial.text.printable import printable
 from fairtrial.webpage.extract import extract
 
 if TYPE_CHECKING:
-    from fairtrial.analyse import Run, TrialRecord
+    from fairtrial.analyse.run import Run
+    from fairtrial.analyse.stored_run import TrialRecord
     from fairtrial.cli.console import Console
 
 
@@ -97,7 +98,6 @@ def command(
     With CASE, show the trials of that case; with CASE and ARM, the whole trial; with --next, that of the next case on
     which arms differ, by ARM or else by the arm with the lowest score there.
     """
-
     if case is not None and arm is None and not go_on:
         filters["case_ids"] = (*filters["case_ids"], case)
 
@@ -137,7 +137,6 @@ def command(
 def _print_document(
     run: Run, filters: Filters, *, by: str | None, baseline: str | None, cases: bool, context: bool
 ) -> None:
-
     shown = run_document(run, baseline, by) | (context_document(run) if context else {})
     if cases:
         shown["cases"] = [case_document(result) for result in case_results(run)]
@@ -159,7 +158,6 @@ def _print_run(
     plain: bool,
     details: bool,
 ) -> None:
-
     if filters.lists_trials:
         print_trials(run, find_trials(run, filters))
     else:
@@ -178,7 +176,6 @@ def _print_run(
 
 def _next_case(run: Run, case: str | None, arm: str | None) -> tuple[str, str]:
     """Return the next case on which arms differ, and the arm whose answer to show."""
-
     if case is not None and not positions_of(run.store, run.plan.id, case):
         raise FairtrialError(f"run {run.record.number} has no case `{case}`")
     position = next_difference(run, case)
@@ -193,7 +190,6 @@ def _next_case(run: Run, case: str | None, arm: str | None) -> tuple[str, str]:
 
 def _find_trial(run: Run, case: str, arm: str) -> str:
     """Return the id of the first trial of a case by an arm."""
-
     places = find_trials(run, Filters(arms=(arm,), case_ids=(case,))).places
     trial = next(run.trials_at(places[:1]), None)
     if trial is None:
@@ -202,7 +198,6 @@ def _find_trial(run: Run, case: str, arm: str) -> str:
 
 
 def _show_trial(run: Run, name: str, pictures: Path | None, *, as_json: bool) -> None:
-
     trial = run.trial(name)
     if as_json:
         print_json(trial_document(trial))
@@ -224,7 +219,6 @@ def _show_series(runs: list[Run], *, whole: bool, as_json: bool, plain: bool) ->
 
 def _print_cases(run: Run) -> None:
     """Print means over repeats with their standard deviation, to show how reliable each arm is on each case."""
-
     results = list(case_results(run))
     names = list(dict.fromkeys(name for result in results for name in result.metrics))
     rows = []
@@ -241,7 +235,6 @@ def _print_cases(run: Run) -> None:
 
 
 def _print_claims(run: Run) -> None:
-
     for trial in run.trials():
         for claim in (trial.details or {}).get("unverified_claims", ()):
             click.echo(f"{trial.trial_id[:8]} {printable(trial.case_id)} {printable(trial.arm)}: {printable(claim)}")
@@ -249,7 +242,6 @@ def _print_claims(run: Run) -> None:
 
 def _write_pictures(run: Run, trial: TrialRecord, folder: Path) -> None:
     """Write a trial's screenshots, and its page as a text file, because a page opened from a file is not sealed."""
-
     files = {f"{name}.png": body for name, (_, body) in run.files(trial.trial_id).items()}
     html = extract(trial.answer or "").html
     if html is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.tool_report import has_offers, tool_report
 from fairtrial.cli.console import Console
 from fairtrial.cli.layout import (
@@ -46,7 +46,6 @@ def command(run: str, output: str | None, store: str | None, as_json: bool) -> N
     A gain is the paired difference between two conditions of a target of which one lacks only that server, tool or
     skill. Shares have 95 % intervals over cases.
     """
-
     if output not in (None, "-") and not str(output).endswith(_ENDINGS):
         raise click.UsageError(f"-o {output}: name a file that ends in .md, or - for standard output")
     stored_run = Run.find(run, open_store(store))
@@ -70,7 +69,6 @@ def command(run: str, output: str | None, store: str | None, as_json: bool) -> N
 
 
 def _print(report: ToolReport) -> None:
-
     console = Console()
     for gain in report.gains:
         style = VERDICT_STYLES.get(gain.score.verdict, "")
@@ -105,7 +103,6 @@ def _print_arm(console: Console, arm: ArmToolReport) -> None:
 
 
 def _tool_columns(arm: ArmToolReport, width: int) -> list[Column]:
-
     rows = [tool_cells(tool, rate_cell) for tool in arm.tools]
     columns = [
         Column(head, cells(texts), right=head in ("tokens", "calls"))
@@ -120,7 +117,6 @@ def _tool_columns(arm: ArmToolReport, width: int) -> list[Column]:
 
 def _confusion_columns(arm: ArmToolReport) -> list[Column]:
     """Return the matrix with numbered columns, as names are long."""
-
     confusion = arm.confusion
     assert confusion is not None
     numbers = {name: str(number) for number, name in enumerate(confusion.called, 1)}

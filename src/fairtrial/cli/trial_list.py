@@ -23,7 +23,8 @@ from fairtrial.store.trial_query import TrialQuery, matching_trials
 from fairtrial.text.printable import counted, one_line, printable
 
 if TYPE_CHECKING:
-    from fairtrial.analyse import Run, TrialRecord
+    from fairtrial.analyse.run import Run
+    from fairtrial.analyse.stored_run import TrialRecord
     from fairtrial.core.place import Place
 
 _MOST_SHOWN = 50
@@ -45,7 +46,6 @@ class Found(NamedTuple):
 
 def find_trials(run: Run, filters: Filters) -> Found:
     """Find the matching trials; a name that the run does not have is an error."""
-
     filters = filters._replace(arms=tuple(_whole_names(run, filters.arms)))
     _check(run, filters)
     best = _best_arm(run) if filters.wrong and not filters.arms else ""
@@ -76,7 +76,6 @@ def _whole_names(run: Run, names: Iterable[str]) -> Iterator[str]:
 
 def _check(run: Run, filters: Filters) -> None:
     """Reject filters that contradict each other, and names of arms, cases and kinds that the run does not have."""
-
     by_score = filters.wrong or filters.below is not None or filters.above is not None
     if by_score and (filters.failed or filters.unscored or filters.failures):
         raise click.UsageError("trials without a score are neither wrong nor above or below a score: leave one out")
@@ -95,7 +94,6 @@ def _check(run: Run, filters: Filters) -> None:
 
 
 def _best_arm(run: Run) -> str:
-
     return ranked(run.arms)[0].arm
 
 
@@ -189,7 +187,6 @@ def _print_text(console: Any, name: str, text: str, *, full: bool) -> None:
 
 def print_trial_documents(run: Run, head: dict[str, Any], found: Found) -> None:
     """Print one JSON document with the trials, one by one, so that none has to wait for all."""
-
     places = found.shown(None)
     trials: Iterable[dict[str, Any]] = map(trial_document, run.trials_at(places))
     print_json_with_list({**head, "matching_trials": len(found.places)}, "trials", trials)

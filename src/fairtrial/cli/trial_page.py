@@ -10,7 +10,8 @@ from typing import Any
 
 from rich.text import Text
 
-from fairtrial.analyse import Run, TrialRecord
+from fairtrial.analyse.run import Run
+from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.cli.console import Console
 from fairtrial.cli.layout import FIRST, LOUD, QUIET, joined_lines, print_commands
 from fairtrial.core.experiment import show_expected

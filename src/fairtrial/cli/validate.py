@@ -60,12 +60,10 @@ def command(suite: str | None, schema: bool, no_keys: bool, servers: bool, run_c
 
 def _tools_of_servers(suite: Suite) -> list[Inventory]:
     """Start the servers of a suite; raise TargetUnusableError with what is wrong with them."""
-
     return asyncio.run(preflight(suite.arms, suite.variables.hide))
 
 
 def _report(suite: str, *, placeholders: bool, servers: bool) -> int:
-
     loaded = pipeline.load(suite, placeholders=placeholders)
     for line in lines(loaded):
         click.echo(line, err=True)

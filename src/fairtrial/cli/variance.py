@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairtrial.analyse import Run
 from fairtrial.analyse.planning import arm_variances
+from fairtrial.analyse.run import Run
 from fairtrial.cli.console import Console
 from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
 from fairtrial.cli.tables import table
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 @json_option
 def command(run: str, case_cost: float, store: str | None, as_json: bool) -> None:
     """Show where the uncertainty of RUN comes from, and where the next dollar helps most."""
-
     stored_run = Run.find(run, open_store(store))
     arms = arm_variances(stored_run, case_cost=case_cost)
     if as_json:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.options import in_store, open_store, option, store_option
 from fairtrial.cli.serve import serve
 from fairtrial.store.votes import votes

@@ -17,8 +17,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fairtrial.core.errors import FairtrialError
-
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -99,6 +97,8 @@ def load(family: str, name: str) -> Any:
         return _load(built_in(family)[key].where)
     if name in plugged_in(family):
         return plugged_in(family)[name].load()
+    from fairtrial.core.errors import FairtrialError  # msgspec: `fairtrial --help` does without
+
     raise FairtrialError(f"unknown {family[:-1].replace('_', ' ')} `{name}`{nearest(name, names(family))}")
 
 

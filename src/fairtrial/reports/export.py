@@ -10,7 +10,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.private import make_private, opener, replace_private
 from fairtrial.reports.format import Format

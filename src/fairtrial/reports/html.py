@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import IO
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.reports.html_answers import pack
 from fairtrial.reports.html_pages import pages
 from fairtrial.reports.html_render import render

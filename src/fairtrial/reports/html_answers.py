@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fairtrial.analyse import Run, TrialRecord
-from fairtrial.analyse.stored_run import JudgeComment
+from fairtrial.analyse.run import Run
+from fairtrial.analyse.stored_run import JudgeComment, TrialRecord
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.formatting import money

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from fairtrial.analyse import Run
 from fairtrial.analyse.battles import By
 from fairtrial.analyse.planning import arm_variances
 from fairtrial.analyse.rank import Ranking, rank
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.analyse.summary import RunSummary, repeat_deviations
 from fairtrial.core.errors import FairtrialError

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
 
-from fairtrial.analyse import Run, TrialRecord
+from fairtrial.analyse.run import Run
+from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.core.place import Place
 from fairtrial.store.files import attachments, contents, scored_by
 from fairtrial.webpage.criteria import CRITERIA

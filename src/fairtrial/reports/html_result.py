@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.analyse import Run
 from fairtrial.analyse.compare import compared
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.kind_means import by_kind
 from fairtrial.analyse.overview import Overview, run_overview
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.sent import sent_text
 from fairtrial.analyse.summary import RunSummary, ranked
 from fairtrial.analyse.tool_report import has_offers, tool_report

@@ -8,7 +8,6 @@ from typing import IO, Any
 
 import msgspec
 
-from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.asked import Asked, asked_words
 from fairtrial.analyse.cases import CaseResult, case_results
 from fairtrial.analyse.comparison import Comparison, Comparisons
@@ -21,7 +20,9 @@ from fairtrial.analyse.lift import Lift
 from fairtrial.analyse.pairs import PairsSummary
 from fairtrial.analyse.planning import ArmVariance, Power
 from fairtrial.analyse.rank import Ranking
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.series_summary import SeriesSummary
+from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.analyse.summary import ArmSummary, Passes, RunSummary
 from fairtrial.analyse.tools import ToolSummary
 from fairtrial.analyse.units import in_points, points

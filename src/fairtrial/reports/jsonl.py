@@ -6,7 +6,7 @@ from typing import IO
 
 import msgspec
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.reports.json import trial_document
 
 

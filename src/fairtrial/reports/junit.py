@@ -6,8 +6,9 @@ import re
 from typing import IO
 from xml.sax.saxutils import escape, quoteattr
 
-from fairtrial.analyse import Run, TrialRecord
 from fairtrial.analyse.gate import Gate
+from fairtrial.analyse.run import Run
+from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.core.experiment import show_expected
 from fairtrial.text.printable import printable, without_commands
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import IO
 
-from fairtrial.analyse import Run
 from fairtrial.analyse.compare import compared
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.leaderboard import Leaderboard, run_leaderboard
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import RunSummary, ranked
 from fairtrial.analyse.tool_report import ToolReport, has_offers, tool_report
 from fairtrial.core.formatting import interval_words, milliseconds, money, number, signs

@@ -8,7 +8,8 @@ from typing import IO, Any
 
 import msgspec
 
-from fairtrial.analyse import Run, TrialRecord
+from fairtrial.analyse.run import Run
+from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.core.errors import NotInstalledError
 from fairtrial.reports.json import trial_document
 

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from fairtrial.analyse import Run
 from fairtrial.analyse.asked import cases_key, unfinished_notes
 from fairtrial.analyse.overview import Overview, table_overview
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import ArmScores, read_scores, sources_of
 from fairtrial.analyse.summary import ArmSummary
 from fairtrial.core.errors import FairtrialError

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairtrial.analyse import Run
 from fairtrial.analyse.pair_board import PairBoard
+from fairtrial.analyse.run import Run
 from fairtrial.core.ids import content_hash
 from fairtrial.present.words.pair_boards import concord_share
 from fairtrial.store import browsing

@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairtrial.analyse import Run
 from fairtrial.analyse.asked import asked_words, cases_key
 from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.leaderboard import Leaderboard
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import ArmSummary
 from fairtrial.core.ids import content_hash
 from fairtrial.present.figures import Links, Measurement, history_figure, kind_figures, leaders, measured, pair_matrix

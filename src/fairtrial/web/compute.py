@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import msgspec
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import Store
 from fairtrial.web.sources import code_key

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.datastructures import QueryParams
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.store import browsing
 from fairtrial.store.browsing import SHOWS, CaseQuery, Cell
 from fairtrial.web.cache import patience

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairtrial.analyse import Run
 from fairtrial.analyse.leaderboard import Leaderboard
+from fairtrial.analyse.run import Run
 from fairtrial.core.providers import known_providers
 from fairtrial.present.charts import ForestRow, mean_axis, mean_mark, mean_ticks, small_forest, sparkline
 from fairtrial.present.charts.svg import safe

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairtrial.analyse import Run
 from fairtrial.analyse.judging import Judging
+from fairtrial.analyse.run import Run
 from fairtrial.config import judge_named, variables_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import ScorerSpec

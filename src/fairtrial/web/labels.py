@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairtrial.analyse import Run
 from fairtrial.analyse.labels import ArmLabels
+from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.place import COLUMNS, Place
 from fairtrial.present.words.judges import corrected_words, labels_sentence

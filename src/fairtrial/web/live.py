@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.core.money import total
 from fairtrial.engine.progress import Progress
 from fairtrial.store import browsing, totals

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial import pipeline
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.config import RunOptions, Suite
 from fairtrial.config.advice import notes, warnings

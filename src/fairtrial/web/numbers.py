@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fairtrial.analyse import Run
 from fairtrial.analyse.battles import By
 from fairtrial.analyse.compare import compare, compared
 from fairtrial.analyse.comparison import Comparisons
@@ -19,6 +18,7 @@ from fairtrial.analyse.leaderboard import Leaderboard, comparison_leaderboard, t
 from fairtrial.analyse.overview import Overview, run_overview
 from fairtrial.analyse.pair_board import PairBoard, pair_board
 from fairtrial.analyse.planning import ArmVariance, PairPower, arm_variances, plan_power
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, choose, read_scores, sources_of
 from fairtrial.analyse.series_summary import SeriesSummary, summarise_series
 from fairtrial.analyse.spread import Spread, run_spreads

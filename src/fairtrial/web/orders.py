@@ -9,7 +9,7 @@ from concurrent.futures import TimeoutError as NotYetError
 from threading import Lock
 from typing import Any
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.store import Store
 from fairtrial.store.browsing import CaseQuery, ordered_cases, stamp
 from fairtrial.web.cache import PATIENCE

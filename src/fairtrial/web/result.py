@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import ArmSummary, RunSummary, ranked
 from fairtrial.analyse.variables import variables
 from fairtrial.core.errors import FairtrialError

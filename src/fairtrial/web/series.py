@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.series_summary import SERIES_COLUMNS, series_cells
 from fairtrial.core.errors import FairtrialError
 from fairtrial.present.figures import series_figure

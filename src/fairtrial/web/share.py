@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.formatting import PLUS_MINUS

@@ -17,7 +17,8 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from fairtrial.analyse import Run, TrialRecord
+from fairtrial.analyse.run import Run
+from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case, show_expected

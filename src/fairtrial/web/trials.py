@@ -10,8 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairtrial.analyse import Run, TrialRecord
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.sent import transcript
+from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.place import Place

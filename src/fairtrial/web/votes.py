@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairtrial.analyse import Run
 from fairtrial.analyse.battles import By
 from fairtrial.analyse.pair_board import PairBoard, has_judge
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.sent import Exchange
 from fairtrial.present.figures import board_forest, small_board
 from fairtrial.present.words.pair_boards import board_headline, board_next_step, concord_words, counted

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.place import place_of

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.agents.mcp.preflight import preflight, with_tools
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.config.money import check_prices
 from fairtrial.core.accepted import case_problems
 from fairtrial.core.errors import FairtrialError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.config import Suite
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import new_id

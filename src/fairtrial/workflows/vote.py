@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.sent import Exchange
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case

@@ -16,7 +16,7 @@ from fairtrial.core.experiment import McpServer
 from tests.scripted import Say
 from tests.targets.test_agents import CASES
 
-SHELF = str(Path(__file__).parents[1] / "servers" / "shelf.py")
+SHELF = str(Path(__file__).parents[2] / "servers" / "shelf.py")
 ROOTS = {"roots": {"listChanged": True}, "elicitation": {}}
 
 

@@ -17,7 +17,7 @@ from fairtrial.targets.claude_code import ClaudeCode, ClaudeCodeOptions, _kept
 from tests.scripted import Say
 from tests.targets.test_agents import CASES, facts
 
-SHELF = str(Path(__file__).parents[1] / "servers" / "shelf.py")
+SHELF = str(Path(__file__).parents[2] / "servers" / "shelf.py")
 
 
 class TestPatience:

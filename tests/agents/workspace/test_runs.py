@@ -17,7 +17,7 @@ from fairtrial.workflows.resume import arescore, aresume
 from tests.scripted import Say
 
 PYTHON = sys.executable
-FACTS = str(Path(__file__).parents[1] / "servers" / "facts.py")
+FACTS = str(Path(__file__).parents[2] / "servers" / "facts.py")
 AGENT = """
 import os, sys, pathlib
 task = sys.stdin.read()

@@ -244,7 +244,7 @@ suite: {kind: optimisation, ids: [original-10], answer: code, sandbox: none, sec
 @needs_bubblewrap
 def test_the_suite_in_the_documentation_is_right(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[2] / "docs/problems.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs/problems.md").read_text("utf-8")
     (text,) = [block for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if block.startswith("name:")]
     text = text.replace("problems: problems/", "ids: [original-10]").replace(
         named_models()["openai-small"].target, "mock:echo"

@@ -17,7 +17,7 @@ from fairtrial.tracks.optimisation.problem import Baseline
 from fairtrial.tracks.optimisation.text import FORMAT
 from fairtrial.tracks.optimisation.verify import compare_with_baseline
 
-WYNDOR = Path(__file__).parents[2] / "examples" / "problems" / "wyndor.yaml"
+WYNDOR = Path(__file__).parents[3] / "examples" / "problems" / "wyndor.yaml"
 BEST = {"x": [2, 6], "objective_value": 36, "status": "optimal"}
 ANSWERS = {
     "baseline.json": json.dumps(BEST),

@@ -35,7 +35,7 @@ from fairtrial.tracks.optimisation.structure import is_convex, kind
 from fairtrial.tracks.optimisation.terms import as_expression
 from fairtrial.tracks.optimisation.text import problem_text, statement
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "problems"
+EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
 
 
 def call(*args, ok=True):

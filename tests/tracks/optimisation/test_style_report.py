@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.main import cli
 from fairtrial.config.style_files import find_styles
 from fairtrial.config.styles import added_words, confounded, matched, padded, styles
@@ -29,7 +29,7 @@ from fairtrial.tracks.optimisation.reports import render_styles, write_styles
 from fairtrial.tracks.optimisation.reports.tex import escaped
 from fairtrial.tracks.optimisation.words import headline
 
-REPO = Path(__file__).parents[2]
+REPO = Path(__file__).parents[3]
 TUTORIAL = (REPO / "docs" / "tutorial-optimisation.md").read_text("utf-8")
 STAND_IN = '''
 """The optimum with some noise, more of it in the strict style, and now and then prose."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.finish import Ending, check_outputs
 from fairtrial.cli.options import (
     env_addresses_option,
@@ -118,7 +118,6 @@ def _document(lender: Path) -> dict[str, Any]:
 
 def _compare_pages(store: str | None, outputs: tuple[str, ...], *, quiet: bool) -> int:
     """Compare pages two at a time, print the result and write the output files."""
-
     opened = open_store(store)
     summary = run_coroutine(apair("latest", store=opened))
     if not quiet:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.api.waiting import twin, waiting
 from fairtrial.core.errors import FairtrialError
 from fairtrial.foreign.results import Columns

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.config import variables_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import canonical_json, dated_id

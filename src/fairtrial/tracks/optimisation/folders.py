@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.config import Suite, parse_suite
 from fairtrial.core.errors import FairtrialError
 from fairtrial.targets.replay import answer_files

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairtrial import pipeline
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.units import in_points
 from fairtrial.cli.console import Console
 from fairtrial.cli.finish import Ending, check_outputs
@@ -143,7 +143,6 @@ def print_replication(result: Replication) -> None:
 
 
 def _cells(pair: TonePair) -> list[str]:
-
     runs, questions = ("*" if found else " " for found in (pair.found_by_runs, pair.found_by_questions))
     interval = "–" if pair.ci95 is None else f"{100 * pair.ci95[0]:+.1f} to {100 * pair.ci95[1]:+.1f}"
     return [

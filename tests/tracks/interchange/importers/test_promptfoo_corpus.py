@@ -18,7 +18,7 @@ from fairtrial.config import load_suite
 from fairtrial.foreign.suites import write_suite
 from fairtrial.tracks.interchange.importers.promptfoo import Promptfoo
 
-CORPUS = Path(__file__).parent.parent / "data" / "promptfoo"
+CORPUS = Path(__file__).parents[3] / "data" / "promptfoo"
 NAMES = sorted(path.stem for path in CORPUS.glob("*.yaml"))
 NOT_ALL = {"lost"}  # the one that has what cannot be carried over
 

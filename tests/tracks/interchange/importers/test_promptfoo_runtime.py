@@ -22,7 +22,7 @@ from fairtrial.tracks.interchange.importers._promptfoo import runtime_http, runt
 from fairtrial.tracks.interchange.importers.promptfoo import Promptfoo
 from tests.ports import free_port
 
-CORPUS = Path(__file__).parent.parent / "data" / "promptfoo"
+CORPUS = Path(__file__).parents[3] / "data" / "promptfoo"
 ASKED = [{"role": "user", "content": "Add 2 and 3"}]
 CALL = {"name": "add", "arguments": '{"a": 2, "b": 3}'}
 

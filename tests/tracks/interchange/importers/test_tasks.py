@@ -16,7 +16,7 @@ from fairtrial.tracks.interchange.importers.mcp_eval import McpEval
 from fairtrial.tracks.interchange.importers.mcpchecker import Mcpchecker, _name, _seconds
 from fairtrial.tracks.interchange.importers.skill import Skill
 
-FACTS = str(Path(__file__).parents[1] / "servers" / "facts.py")
+FACTS = str(Path(__file__).parents[3] / "servers" / "facts.py")
 
 
 def write(folder, **files):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-DATA = Path(__file__).parent.parent / "data" / "results"
+DATA = Path(__file__).parents[3] / "data" / "results"
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from fairtrial.core import registry
 from tests.e2e.conftest import cli  # noqa: F401 - a fixture
 from tests.tracks.interchange.results.conftest import DATA
 
-PAGE = (Path(__file__).parent.parent.parent / "docs/results.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[4] / "docs/results.md").read_text("utf-8")
 
 
 def words(text):

@@ -17,7 +17,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from fairtrial import pipeline
-from fairtrial.analyse import Run, TrialRecord
+from fairtrial.analyse.run import Run
+from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.config import RunOptions
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.place import Place

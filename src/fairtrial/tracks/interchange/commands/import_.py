@@ -89,7 +89,6 @@ def _suite_command(tool: str) -> click.Command:
         help="Benchmarks: ask for the optimal value, or for a program that finds it.",
     )
     def convert(file: Path, output: Path, force: bool, run_code: bool, sandbox: str, answer: str) -> int:
-
         with running_code(run_code):
             return _convert(tool, file, output, force=force, run_code=run_code, sandbox=sandbox, answer=answer)
 
@@ -103,7 +102,6 @@ Everything that has no counterpart here is listed; nothing is dropped silently. 
 
 
 def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool, sandbox: Any, answer: str) -> int:
-
     importer = _importer(tool, output, run_code=run_code, answer=answer)
     if output.exists() and not force:
         raise FairtrialError(f"{output} already exists: choose another file with -o, or overwrite it with --force")
@@ -130,7 +128,6 @@ def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool
 
 def _importer(tool: str, output: Path, *, run_code: bool, answer: str) -> Any:
     """Return the importer of a tool, with the options that it has."""
-
     importer: Any = registry.load("importers", tool)()
     if run_code and hasattr(importer, "run_code"):
         importer.run_code = True
@@ -179,7 +176,6 @@ def _check(output: Path, original: Path) -> int:
 
     The suite may refer to files of the original's folder, which was named as well.
     """
-
     try:
         with looking_into(original):
             suite = pipeline.load(output, placeholders=True)

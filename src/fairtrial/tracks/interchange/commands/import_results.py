@@ -64,7 +64,6 @@ def command(
     k-eval, Benchmaker, Every Eval Ever, OpenAI evals or HELM, or any table with columns for case, arm and score; or
     folders with such files. The same file is never imported twice.
     """
-
     tune_garbage_collector()
     chosen = Columns(**{name.removeprefix("column_"): value for name, value in columns.items()})
     done = import_all(files, store=Store(store), format=format_, columns=chosen, scales=read_scales(scales))
@@ -142,7 +141,6 @@ def next_steps(done: Sequence[Import]) -> list[str]:
 
 
 def _document(done: Sequence[Import], steps: list[str]) -> dict[str, Any]:
-
     runs = [
         {
             "run": one.run.id,

@@ -35,7 +35,6 @@ def command(files: tuple[Path, ...], output: Path, where: tuple[str, ...], force
 
     Reads OpenTelemetry (OTLP as JSON), Langfuse and Logfire exports. Equal questions become one case.
     """
-
     if output.exists() and not force:
         raise FairtrialError(f"{output} already exists: choose another file with -o, or overwrite it with --force")
     conditions = {name: value for text in where for name, value in _condition(text).items()}

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import msgspec
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import Told
 from fairtrial.analyse.summary import ArmSummary, RunSummary
 from fairtrial.core.errors import FairtrialError

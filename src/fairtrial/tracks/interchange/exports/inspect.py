@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import Told
 from fairtrial.tracks.interchange.exports.inspect_log import Log, logs_of, only_log
 from fairtrial.tracks.interchange.exports.inspect_sample import encode, summary_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import IO
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.tracks.interchange.exports.inspect_log import only_log
 from fairtrial.tracks.interchange.exports.inspect_sample import encode
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import Told
 from fairtrial.analyse.summary import ArmSummary, RunSummary
 from fairtrial.core.errors import FairtrialError

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.experiment import Arm

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import ArmSummary, RunSummary
 from fairtrial.core.experiment import Arm
 from fairtrial.reports.export import export

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.experiment import Arm
 from fairtrial.reports.json import trial_document

@@ -87,7 +87,6 @@ def command(
 
 
 def _export(problem: Problem, file: str) -> int:
-
     if file == "-":
         click.echo(problem_yaml(problem), nl=False)
         return 0
@@ -112,7 +111,6 @@ def _baseline_line(baseline: Baseline) -> str:
 
 
 def _list(*, as_json: bool) -> int:
-
     problems = select(Selection())
     solved = baselines(problems)
     if as_json:
@@ -155,7 +153,6 @@ def _list(*, as_json: bool) -> int:
 
 def _verify(time_limit: float, *, as_json: bool) -> int:
     """Solve every problem again. A shipped baseline is wrong if a new bound excludes it or a better point exists."""
-
     results = []
     for result in verify_all(time_limit):
         results.append(result)

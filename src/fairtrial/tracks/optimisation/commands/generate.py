@@ -92,7 +92,6 @@ def command(
 
 
 def _list(*, as_json: bool) -> int:
-
     formulas = [name for name in FAMILIES if name not in FIXED and name not in DOMAINS]
     if as_json:
         told = [{"family": name, "n": n, "stories": len(stories(name))} for name, n in DOMAINS.items()]
@@ -110,5 +109,4 @@ def _list(*, as_json: bool) -> int:
 
 
 def _show_progress(done: int, count: int) -> None:
-
     show_progress(done, count, "certifying problems")

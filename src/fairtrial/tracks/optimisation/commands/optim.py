@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairtrial import pipeline
-from fairtrial.analyse import Run
+from fairtrial.analyse.run import Run
 from fairtrial.cli.options import (
     in_store,
     json_option,
@@ -32,7 +32,7 @@ from fairtrial.tracks.optimisation.reports.json import document
 from fairtrial.tracks.optimisation.style_suite import StyleSuite
 
 if TYPE_CHECKING:
-    from fairtrial.analyse import Run
+    from fairtrial.analyse.run import Run
     from fairtrial.tracks.optimisation.analysis import OptimisationReport
 
 weights_option = option(
@@ -134,7 +134,6 @@ def run(
     **options: Any,
 ) -> int:
     """Ask every TARGET in every style; 5 repeats unless --repeats says otherwise."""
-
     suite = StyleSuite(
         targets=models,
         styles=styles or ("polite", "strict"),
@@ -163,7 +162,6 @@ def run(
 
 def _show_styles(run: Run) -> bool:
     """Print the guide's table of a run; not possible where no answer was scored."""
-
     try:
         report = optimisation_report(run)
     except FairtrialError:
@@ -270,5 +268,4 @@ def mcp(problems: tuple[str, ...]) -> None:
 
     PROBLEM is a file or a folder of your own problems; the built-in ones are always known.
     """
-
     serve(find_problems(list(problems)))

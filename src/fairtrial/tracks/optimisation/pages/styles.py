@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,8 +18,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial import pipeline
-from fairtrial.analyse import Run
 from fairtrial.analyse.kinds import LEVELS
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.config import RunOptions
 from fairtrial.config.style_files import style_file
@@ -29,10 +28,11 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
-from fairtrial.tracks.optimisation.analysis import OptimisationReport, optimisation_report
+from fairtrial.tracks.optimisation.analysis import OptimisationReport
 from fairtrial.tracks.optimisation.answer import read_answer
 from fairtrial.tracks.optimisation.catalogue import Selection, baselines, select
 from fairtrial.tracks.optimisation.figures import answer_gaps
+from fairtrial.tracks.optimisation.pages import numbers
 from fairtrial.tracks.optimisation.pages.problems import find_known, own_problems
 from fairtrial.tracks.optimisation.pages.solving import solve
 from fairtrial.tracks.optimisation.reports import TITLES, render_styles
@@ -238,12 +238,7 @@ class Optimisation:
 
     def _report(self, run: Run, weights: tuple[float, float], *, wait: float) -> OptimisationReport | None:
         name = f"styles/{run.id}/{weights[0]:g}/{weights[1]:g}"
-        return self._site.cache.get(name, [run], OptimisationReport, optimisation_report_of, weights, wait=wait)
-
-
-def optimisation_report_of(runs: Sequence[Run], weights: tuple[float, float]) -> OptimisationReport:
-    """Report on prompt styles on optimisation problems."""
-    return optimisation_report(runs[0], weights)
+        return self._site.cache.get(name, [run], OptimisationReport, numbers.styles, weights, wait=wait)
 
 
 def _styles_link(run: Run) -> Link | None:

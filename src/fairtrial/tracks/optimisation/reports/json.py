@@ -19,7 +19,6 @@ def render(report: OptimisationReport) -> str:
 
 def document(report: OptimisationReport) -> dict[str, object]:
     """Return the report with its headline, methods paragraph and citation; single answers are in the run."""
-
     numbers = msgspec.to_builtins(report)
     del numbers["answers"]
     for arm in numbers["arms"]:
