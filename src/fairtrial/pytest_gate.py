@@ -58,7 +58,7 @@ class SessionGate:
 
     def _decide(self, least: float) -> tuple[str, str]:
         """Return the result of the gate, and the sentence that says it."""
-        from fairtrial.stats import aggregate
+        from fairtrial.stats import aggregate  # numpy: only a session with questions needs it
 
         numbers = aggregate([one.score / 100 for one in self._asked], clusters=[one.test for one in self._asked])
         result, reason = _judged(numbers.mean, numbers.ci95, least / 100)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,6 @@ from fairtrial.analyse.kind_means import by_kind
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.series_summary import summarise_series
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.cli.finish import Ending, exit_code
 from fairtrial.cli.options import in_store, print_json
 from fairtrial.cli.run_page import print_next, print_rest, print_run
 from fairtrial.cli.series_page import print_series
@@ -21,9 +20,12 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.export import export
 from fairtrial.reports.json import document, kinds_document, series_document
 
+if TYPE_CHECKING:
+    from fairtrial.cli.finish import Ending
 
-def report(ending: Ending, run: Run, *, timed: bool = False, series: Sequence[Run] = ()) -> int:
-    """Report a run, or the series that it completes if any, and return the exit code."""
+
+def report(ending: Ending, run: Run, *, timed: bool = False, series: Sequence[Run] = ()) -> str:
+    """Report a run, or the series that it completes if any; return its status, or nothing if a file is missing."""
     summary = run.summary()
     problems = {output: problem for output in ending.outputs if (problem := _write(run, output))}
     if ending.as_json:
@@ -37,7 +39,7 @@ def report(ending: Ending, run: Run, *, timed: bool = False, series: Sequence[Ru
     for problem in problems.values():
         command = in_store(f"fairtrial export {run.id} -o FILE")
         click.echo(f"error: {problem}; the run is saved: `{command}` writes it", err=True)
-    return 1 if problems else exit_code(summary.status)
+    return "" if problems else summary.status
 
 
 def _print(ending: Ending, run: Run, summary: RunSummary, series: Sequence[Run], *, timed: bool) -> None:

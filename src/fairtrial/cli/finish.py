@@ -70,4 +70,5 @@ class Ending:
         """Report a run, or the series that it completes if any, and return the exit code."""
         from fairtrial.cli.ending import report  # analysis: numpy must not delay the first call
 
-        return report(self, run, timed=timed, series=series)
+        status = report(self, run, timed=timed, series=series)
+        return exit_code(status) if status else 1

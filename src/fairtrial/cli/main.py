@@ -111,7 +111,7 @@ class Commands(click.Group):
 
 def _in_store(message: str) -> str:
     """Return a message whose commands name the store that was typed; it is known while the command's context is."""
-    from fairtrial.cli.options import in_store
+    from fairtrial.cli.options import in_store  # only commands need them: `--help` does without
 
     return _COMMAND.sub(lambda match: f"`{in_store(match[1])}`", message)
 
@@ -163,7 +163,7 @@ def _run_command(args: list[str] | None) -> int:
 
 def _report_error(error: Exception) -> int:
     """Print an error as one sentence and return its exit code."""
-    from fairtrial.core.errors import FairtrialError
+    from fairtrial.core.errors import FairtrialError  # msgspec: `--help` does without
 
     if isinstance(error, FairtrialError):
         _print_error(str(error))
@@ -175,7 +175,7 @@ def _report_error(error: Exception) -> int:
         return 1
     if os.environ.get("FAIRTRIAL_DEBUG"):
         raise error
-    from fairtrial.core.variables import Variables
+    from fairtrial.core.variables import Variables  # only an internal error needs it
 
     description = Variables(os.environ).hide(f"{type(error).__name__}: {error}")
     _print_error(f"internal error: {description}; please report it (FAIRTRIAL_DEBUG=1 shows the traceback)")

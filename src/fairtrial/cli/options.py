@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from fairtrial.reports import SCHEMA_VERSION
+
 if TYPE_CHECKING:
     from fairtrial.store import Store
     from fairtrial.store.store import RunRecord
@@ -89,7 +91,7 @@ output_option = option(
 
 def load_dotenv(suite: str | Path | None = None) -> None:
     """Load keys from `.env` beside the suite and in this folder; variables that are already set win."""
-    from fairtrial.config.keys import env_files
+    from fairtrial.config.keys import env_files  # only commands that ask models need it
 
     context = click.get_current_context(silent=True)
     confirm = bool(context and context.meta.get(_ENV_ADDRESSES))
@@ -151,7 +153,7 @@ def run_coroutine(work: Coroutine[Any, Any, T]) -> T:
 
 def open_store(url: str | None, *, create: bool = False) -> Store:
     """Open the store that a command works on; it is closed when the command ends."""
-    from fairtrial.store import Store
+    from fairtrial.store import Store  # SQLAlchemy: only commands that open a store need it
 
     store = Store(url, create=create)
     context = click.get_current_context(silent=True)
@@ -162,7 +164,7 @@ def open_store(url: str | None, *, create: bool = False) -> Store:
 
 def say_what_ends(store: Store, record: RunRecord) -> None:
     """Say which models of a run end soon, or should have ended: it is about to ask them."""
-    from fairtrial.providers.retirement import retiring
+    from fairtrial.providers.retirement import retiring  # only runs need it
 
     for known in retiring(arm.target for arm in store.arms(store.plan(record.plan_id))):
         click.echo(known.line, err=True)
@@ -207,16 +209,12 @@ def _takes_store(command: str) -> bool:
 
 def print_json(value: dict[str, Any]) -> None:
     """Print the command's one JSON document, with its schema version."""
-    from fairtrial.reports import SCHEMA_VERSION
-
     print_plain_json({"schema_version": SCHEMA_VERSION, **value})
 
 
 def print_json_with_list(value: dict[str, Any], name: str, items: Iterable[Any]) -> None:
     """Print the command's one JSON document with a list at its end, item by item: it may be long."""
     import msgspec
-
-    from fairtrial.reports import SCHEMA_VERSION
 
     head = msgspec.json.format(msgspec.json.encode({"schema_version": SCHEMA_VERSION, **value}), indent=2).decode()
     click.echo(f'{harmless(head.removesuffix("}").rstrip())},\n  "{name}": [', nl=False)

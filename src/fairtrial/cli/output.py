@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from fairtrial.core.errors import FairtrialError
 from fairtrial.core.private import write_private
 from fairtrial.text.printable import printable, without_commands
 
@@ -79,4 +78,6 @@ def write_file(path: Path, body: bytes) -> None:
     try:
         write_private(path, body)
     except OSError as error:
+        from fairtrial.core.errors import FairtrialError  # msgspec: `--help` does without
+
         raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None

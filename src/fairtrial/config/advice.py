@@ -78,7 +78,7 @@ def _unconfined_code(suite: CheckedSuite) -> Iterator[str]:
     """Warn about programs of models that no sandbox keeps from the rest of the machine."""
     for scorer in suite.build_scorers():
         if getattr(scorer, "answer", "") == "code" and getattr(scorer, "sandbox", "") == "none":
-            from fairtrial.agents.workspace.program import UNPROTECTED
+            from fairtrial.agents.workspace.program import UNPROTECTED  # only suites with programs need it
 
             yield UNPROTECTED
             return
@@ -99,7 +99,7 @@ def _unseen_pages(suite: CheckedSuite) -> Iterator[str]:
     scorers = suite.build_scorers()
     if not any(scorer.looks for scorer in scorers):
         return
-    from fairtrial.webpage.browser import NoBrowserError, usable_browser
+    from fairtrial.webpage.browser import NoBrowserError, usable_browser  # only suites with pages need it
 
     try:
         usable_browser()
@@ -117,7 +117,7 @@ def _confounded_prompts(suite: CheckedSuite) -> Iterator[str]:
     """Warn about styles of optimisation problems that change more than the tone; other prompts may vary anything."""
     if not suite.has_problems:
         return
-    from fairtrial.config.styles import confounded
+    from fairtrial.config.styles import confounded  # only suites with styles need it
 
     conditions = {arm.condition.name: arm.condition for arm in suite.arms if arm.condition.prompts}
     for name, condition in conditions.items():

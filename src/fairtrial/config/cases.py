@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from fairtrial.config.attach import read_attached
+from fairtrial.config.case_document import CaseEntry, ParamsEntry
 from fairtrial.config.defaults import attached_names
-from fairtrial.config.document import CaseEntry, ParamsEntry, SuiteDocument
+from fairtrial.config.document import SuiteDocument
 from fairtrial.config.workspaces import own_fields
 from fairtrial.core import registry
 from fairtrial.core.experiment import Case, read_expected

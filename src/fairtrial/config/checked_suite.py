@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairtrial.config.attach import load_files, read_attached
+from fairtrial.config.case_document import CaseEntry, CaseSettings
 from fairtrial.config.cases import built_in_cases, inline_case
 from fairtrial.config.dataset import Dataset
 from fairtrial.config.defaults import attached_names
-from fairtrial.config.document import CaseEntry, CaseSettings, DatasetEntry, SuiteDocument
+from fairtrial.config.document import DatasetEntry, SuiteDocument
 from fairtrial.config.drawing import Drawing, Located
 from fairtrial.config.run_options import RunOptions
 from fairtrial.config.skills import skill_files, skill_paths

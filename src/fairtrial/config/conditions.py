@@ -7,10 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from fairtrial.config.document import (
-    ConditionEntry,
-    SuiteDocument,
-)
+from fairtrial.config.document import ConditionEntry, SuiteDocument
 from fairtrial.config.mcp_servers import servers_of
 from fairtrial.config.run_options import RunOptions
 from fairtrial.config.skills import resolve_skills

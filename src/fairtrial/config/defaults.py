@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from fairtrial.config.attach import read_attached
-from fairtrial.config.document import CaseEntry, CaseSettings, ParamsEntry, SuiteDocument
+from fairtrial.config.case_document import CaseEntry, CaseSettings, ParamsEntry
+from fairtrial.config.document import SuiteDocument
 from fairtrial.config.source import Source
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case

@@ -8,10 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.config.document import (
-    JudgeEntry,
-    SuiteDocument,
-)
+from fairtrial.config.document import JudgeEntry, SuiteDocument
 from fairtrial.config.source import Source
 from fairtrial.config.targets import TargetResolver
 from fairtrial.config.wording import check_template

@@ -9,12 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from fairtrial.config.document import (
-    AuthEntry,
-    ConditionEntry,
-    McpEntry,
-    SuiteDocument,
-)
+from fairtrial.config.document import AuthEntry, ConditionEntry, McpEntry, SuiteDocument
 from fairtrial.config.source import Source
 from fairtrial.core import registry
 from fairtrial.core.experiment import (

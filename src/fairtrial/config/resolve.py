@@ -6,14 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from fairtrial.config.case_document import CaseSettings, ParamsEntry
 from fairtrial.config.conditions import check_condition_names, chosen_conditions
-from fairtrial.config.document import (
-    CaseSettings,
-    ConditionEntry,
-    ParamsEntry,
-    SuiteDocument,
-    TargetEntry,
-)
+from fairtrial.config.document import ConditionEntry, SuiteDocument, TargetEntry
 from fairtrial.config.judges import has_turns
 from fairtrial.config.run_options import RunOptions
 from fairtrial.config.skills import given_as_text, with_skill_files

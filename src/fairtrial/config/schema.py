@@ -6,16 +6,8 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.config.document import (
-    CaseEntry,
-    CaseSettings,
-    DatasetEntry,
-    Document,
-    JudgeEntry,
-    SuiteDocument,
-    SuiteEntry,
-    TargetEntry,
-)
+from fairtrial.config.case_document import CaseEntry, CaseSettings, Document
+from fairtrial.config.document import DatasetEntry, JudgeEntry, SuiteDocument, SuiteEntry, TargetEntry
 from fairtrial.core import registry
 from fairtrial.core.extraction import Extraction
 from fairtrial.core.providers import api_kinds

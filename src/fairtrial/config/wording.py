@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import yaml
 
-from fairtrial.config.document import ConditionEntry, MessageEntry, Prompt, PromptFile
+from fairtrial.config.case_document import MessageEntry, Prompt, PromptFile
+from fairtrial.config.document import ConditionEntry
 from fairtrial.config.source import Source
 from fairtrial.config.style_files import find_styles, note_files
 from fairtrial.core.chat import Message

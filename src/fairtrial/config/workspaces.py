@@ -13,7 +13,8 @@ import msgspec
 from fairtrial.agents.workspace.archive import ArchiveError, entries, pack, pack_git
 from fairtrial.agents.workspace.gateway import address_of
 from fairtrial.agents.workspace.sandbox import sandbox_problem
-from fairtrial.config.document import SuiteDocument, WorkspaceEntry
+from fairtrial.config.case_document import WorkspaceEntry
+from fairtrial.config.document import SuiteDocument
 from fairtrial.config.source import Source
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.folders import cache_folder

@@ -96,7 +96,7 @@ def _fill_simple(pieces: tuple[str, ...], values: Mapping[str, Any]) -> str:
 
 
 def _limited_work(text: str) -> AbstractContextManager[None]:
-    from fairtrial.core.template_work import limited_work
+    from fairtrial.core.template_work import limited_work  # Jinja2, which most templates need nothing of
 
     return limited_work(text)
 
@@ -146,8 +146,7 @@ def _as_text(value: Any) -> Any:
 
 @cache
 def _environment() -> Environment:
-    from fairtrial.core.template_work import (
-        Environment,
-    )  # Jinja2 takes long to import, and most templates need none of it
+    # Jinja2 takes long to import, and most templates need none of it.
+    from fairtrial.core.template_work import Environment
 
     return Environment(_as_text)

@@ -77,7 +77,7 @@ def within(folder: Path, name: str | Path) -> Path:
     roots = [root.resolve() for root in (folder, _boundary.get()) if root is not None]
     resolved = path.resolve()
     if not any(resolved.is_relative_to(root) for root in roots):
-        from fairtrial.core.errors import FairtrialError  # which `fairtrial --help` need not import
+        from fairtrial.core.errors import FairtrialError  # msgspec: `fairtrial --help` does without
 
         raise FairtrialError(
             f"{path} is outside of the suite's folder, where only a run reads: `fairtrial validate --run-code` checks "

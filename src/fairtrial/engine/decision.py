@@ -15,7 +15,7 @@ from fairtrial.core.settings import StopSpec
 from fairtrial.core.stopping import FEWEST
 
 if TYPE_CHECKING:
-    from fairtrial.stats.betting import Bets
+    from fairtrial.stats.betting import Bets  # numpy: only a run that may stop early needs it
 
 
 class Decision:

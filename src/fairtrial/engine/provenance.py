@@ -97,7 +97,7 @@ def _sent(arm: Arm, target: Target) -> dict[str, Any]:
 
 
 def _browser_versions() -> dict[str, str]:
-    from fairtrial.webpage.browser import NoBrowserError, usable_browser
+    from fairtrial.webpage.browser import NoBrowserError, usable_browser  # only runs with pages need it
 
     try:
         program = usable_browser()

@@ -80,7 +80,7 @@ class Engine:
         budget, reader = self._recorder.budget, self._reader
         if backend is None:
             return LocalExecutor(self.job, targets, scoring, budget, reader.cached_answer, reader.file, book=self._book)
-        from fairtrial.engine.cluster.executor import ClusterExecutor
+        from fairtrial.engine.cluster.executor import ClusterExecutor  # only runs with workers need it
 
         return ClusterExecutor(
             self.job, targets, scoring, budget, reader.cached_answer, reader.file, backend, self._book

@@ -130,7 +130,7 @@ def _is_jsonl(text: str) -> bool:
 def _sample_items(text: str, name: str, *, jsonl: bool) -> Any:
     import yaml
 
-    from fairtrial.text.yaml_text import read_yaml
+    from fairtrial.text.yaml_text import read_yaml  # yaml: only samples in a file need it
 
     if not jsonl:
         try:

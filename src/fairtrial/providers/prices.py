@@ -128,7 +128,7 @@ def _listed_price(spec: TargetSpec) -> Price | None:
         return None
     from datetime import UTC, datetime
 
-    from fairtrial.providers.price_list import price_list
+    from fairtrial.providers.price_list import price_list  # a list of 5,000 models: only what the sheet lacks needs it
 
     # A server of the suite at a provider's own address, with headers or another key, has that provider's prices.
     provider = spec.provider if spec.provider in known_providers() else provider_at(spec.base_url) or spec.provider

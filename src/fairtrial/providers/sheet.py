@@ -290,7 +290,7 @@ def _user_rows() -> Rows | None:
     path = user_file()
     import yaml
 
-    from fairtrial.text.yaml_text import read_yaml
+    from fairtrial.text.yaml_text import read_yaml  # yaml: only a user's own file needs it
 
     try:
         written = read_yaml(path.read_text("utf-8")) or {}

@@ -52,7 +52,7 @@ def card(board: Leaderboard, headline: str, *, suite: str, facts: str) -> str:
 
 def write_card(svg: str, folder: Path, name: str) -> str:
     """Write the picture as PNG where a browser can draw it, else as SVG; return the name of the file."""
-    from fairtrial.webpage.picture import take_picture
+    from fairtrial.webpage.picture import take_picture  # a browser: only cards as pictures need it
 
     page = f'<!doctype html><meta charset="utf-8"><style>html,body{{margin:0}}svg{{display:block}}</style>{svg}'
     folder.mkdir(parents=True, exist_ok=True)

@@ -37,7 +37,7 @@ def dialect_of(store: str | None) -> Dialect:
     if url.get_backend_name() in ("postgresql", "postgres"):
         if find_spec("psycopg") is None:
             raise NotInstalledError("a store in PostgreSQL", "postgres")
-        from fairtrial.store.postgresql import Postgresql
+        from fairtrial.store.postgresql import Postgresql  # psycopg: an extra
 
         return Postgresql(url, without_password(url))
     raise StoreError(f"runs are stored in SQLite or PostgreSQL; `{url.drivername}` is not supported: {_FORMS}")

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import msgspec
 
+from fairtrial.config.case_document import CaseEntry, ParamsEntry
 from fairtrial.config.cases import inline_case
-from fairtrial.config.document import CaseEntry, ParamsEntry, SuiteDocument, SuiteEntry
+from fairtrial.config.document import SuiteDocument, SuiteEntry
 from fairtrial.config.source import Source
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case

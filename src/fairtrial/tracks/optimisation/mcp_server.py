@@ -14,7 +14,9 @@ from typing import Any
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.text.printable import counted
+from fairtrial.tracks.optimisation.catalogue import baselines, by_name
 from fairtrial.tracks.optimisation.problem import Problem
+from fairtrial.tracks.optimisation.text import statement
 
 
 class Tools:
@@ -24,7 +26,6 @@ class Tools:
         self._own = {problem.id: problem for problem in own}
 
     def _problem(self, name: str) -> Problem:
-        from fairtrial.tracks.optimisation.catalogue import by_name
 
         return self._own.get(name) or by_name(name)
 
@@ -53,14 +54,12 @@ class Tools:
 
     def solve(self, problem: str) -> dict[str, Any]:
         """The best known solution of a problem given by its id, with the status and how far it is certified."""
-        from fairtrial.tracks.optimisation.catalogue import baselines
 
         baseline = baselines([self._problem(problem)], Path(".fairtrial/baselines"))[0]
         return {**baseline.as_answer(), "gap": baseline.gap}
 
     def describe(self, problem: str) -> dict[str, Any]:
         """A problem in full, given by its id."""
-        from fairtrial.tracks.optimisation.text import statement
 
         return {"statement": statement(self._problem(problem))}
 

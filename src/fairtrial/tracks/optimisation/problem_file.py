@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from fairtrial.config.document import Document
+from fairtrial.config.case_document import Document
 from fairtrial.config.source import Source
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.options import Problems, read

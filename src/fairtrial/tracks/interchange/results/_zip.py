@@ -162,7 +162,7 @@ def _whole(content: bytes, member: Member) -> bytes:
 
 
 def _unzstd(packed: bytes) -> bytes:
-    from fairtrial.tracks.interchange.results._zstd import ZstdDecompressor, ZstdError
+    from fairtrial.tracks.interchange.results._zstd import ZstdDecompressor, ZstdError  # only some archives need it
 
     unpacker = ZstdDecompressor()
     try:

@@ -24,15 +24,15 @@ def recognises(file: str) -> bool:
             return False
     except OSError:
         return False  # reading it as a suite says what is wrong
-    from fairtrial.tracks.optimisation.problem_files import is_problem_file
+    from fairtrial.tracks.optimisation.problem_files import is_problem_file  # numpy: only problems need it
 
     return is_problem_file(path)
 
 
 def report(file: str, *, as_json: bool) -> int:
     """Check a problem file and say what it holds; return the exit code."""
-    from fairtrial.tracks.optimisation.problem_files import find_problem
-    from fairtrial.tracks.optimisation.structure import kind
+    from fairtrial.tracks.optimisation.problem_files import find_problem  # numpy: only problems need it
+    from fairtrial.tracks.optimisation.structure import kind  # likewise
 
     try:
         problem = find_problem(file)

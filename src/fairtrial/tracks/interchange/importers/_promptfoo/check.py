@@ -67,7 +67,7 @@ def parsed(text: str) -> Any:
     """Return what a text says as YAML or JSON; None if it is neither."""
     import yaml
 
-    from fairtrial.text.yaml_text import read_yaml
+    from fairtrial.text.yaml_text import read_yaml  # yaml: few checks need it
 
     try:
         return read_yaml(text)
