@@ -20,7 +20,7 @@ import fairtrial
 from docs import names
 from fairtrial.cli.main import cli
 from fairtrial.cli.main import commands as all_commands
-from fairtrial.config import document
+from fairtrial.config import case_document, document
 from fairtrial.core import registry
 from fairtrial.core.extraction import Extraction
 from fairtrial.core.gate import GateSpec
@@ -40,9 +40,9 @@ STRUCTS: list[tuple[str, Any]] = [
     ("targets", document.TargetEntry),
     ("mcp_servers", document.McpEntry),
     ("conditions", document.ConditionEntry),
-    ("workspace", document.WorkspaceEntry),
-    ("git", document.GitEntry),
-    ("cases", document.CaseEntry),
+    ("workspace", case_document.WorkspaceEntry),
+    ("git", case_document.GitEntry),
+    ("cases", case_document.CaseEntry),
     ("checks", checks.Check),
     ("steps", checks.Step),
     ("expect", checks.Expectation),
@@ -51,7 +51,7 @@ STRUCTS: list[tuple[str, Any]] = [
     ("drag", checks.Dragging),
     ("extract", Extraction),
     ("dataset", document.DatasetEntry),
-    ("params", document.ParamsEntry),
+    ("params", case_document.ParamsEntry),
     ("providers", document.ProviderEntry),
     ("judge, judges", document.JudgeEntry),
     ("panel", PanelSpec),
