@@ -18,7 +18,7 @@ from typing import Any
 
 from fairtrial.tracks.code_arena import prompts as code_arena
 from fairtrial.webpage.checks import Check, checks_of
-from fairtrial.webpage.extract import Extracted, extract
+from fairtrial.webpage.extract import ExtractedPage, extract
 from fairtrial.webpage.probes import probes
 from fairtrial.webpage.render import Renderer
 from fairtrial.webpage.rendering import Rendering
@@ -62,7 +62,7 @@ async def measure(count: int, browsers: int | None) -> None:
           f"{most / 2**20:.0f} MiB at most, {size:.0f} KiB a picture")  # fmt: skip
 
 
-def prepared() -> dict[str, tuple[Extracted, list[Check]]]:
+def prepared() -> dict[str, tuple[ExtractedPage, list[Check]]]:
     """The prepared pages of both models, with the checks of their prompts; three of the twenty-four answers have no page."""
     checks = {case["id"]: checks_of(case.get("metadata") or case) for case in code_arena.cases()}
     return {
@@ -73,7 +73,7 @@ def prepared() -> dict[str, tuple[Extracted, list[Check]]]:
     }
 
 
-def verdict(page: Extracted, seen: Rendering) -> dict[str, Any]:
+def verdict(page: ExtractedPage, seen: Rendering) -> dict[str, Any]:
     """Everything that a score is made of, with the reasons."""
     return {
         "checks": [(check.name, check.passed, check.reason) for check in seen.checks],

@@ -275,10 +275,10 @@ STYLES = ["polite", "strict", "terse", "chain_of_thought"]
 
 def styles_suite(folder: Path) -> Path:
     """Write a suite that compares prompt styles on optimisation problems."""
-    from fairtrial.tracks.optimisation.catalogue import Selection, baselines, select
+    from fairtrial.tracks.optimisation.catalogue import ProblemSelection, baselines, select
     from fairtrial.tracks.optimisation.text import statement
 
-    problems = [problem for problem in select(Selection()) if problem.n == 10]
+    problems = [problem for problem in select(ProblemSelection()) if problem.n == 10]
     solutions = {
         statement(problem): json.dumps(baseline.as_answer())
         for problem, baseline in zip(problems, baselines(problems), strict=True)
@@ -341,7 +341,7 @@ async def build(folder: Path) -> dict[str, str]:
     small = pipeline.load(support_suite(folder, seed=3), RunOptions(limit=60))
     for number in range(3):
         del number
-        runs["series"] = (await pipeline.arun(small, store=store, series=pipeline.Series("nightly", 3))).id
+        runs["series"] = (await pipeline.arun(small, store=store, series=pipeline.SeriesPlan("nightly", 3))).id
     runs["styles"] = (await pipeline.arun(pipeline.load(styles_suite(folder)), store=store)).id
     runs["agent"] = (await pipeline.arun(pipeline.load(agent_suite(folder)), store=store)).id
     advice = await pipeline.arun(pipeline.load(advice_suite(folder)), store=store)

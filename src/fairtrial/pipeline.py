@@ -29,7 +29,7 @@ import msgspec
 from fairtrial.agents.mcp.preflight import preflight, with_tools
 from fairtrial.analyse.run import Run
 from fairtrial.config import RunOptions, Suite, load_suite, parse_suite
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.core.errors import (
     FairtrialError,
     InterruptedWorkError,
@@ -92,7 +92,7 @@ def load(
 
 def _in_the_original(problems: Sequence[Problem], imported: Imported, path: Path) -> list[Problem]:
     """Return the problems of a converted suite where they are in the file that people have."""
-    lines = Source(path.read_text("utf-8"), str(path), Variables({}, placeholders=True))
+    lines = SuiteSource(path.read_text("utf-8"), str(path), Variables({}, placeholders=True))
 
     def moved(problem: Problem) -> Problem:
         if problem.file != str(path):  # such as the dataset
@@ -111,7 +111,7 @@ def load_text(text: str, *, file: str, folder: Path, options: RunOptions | None 
 # -- plan ----------------------------------------------------------------------------------------
 
 
-class Series(NamedTuple):
+class SeriesPlan(NamedTuple):
     """Several runs of one plan: their shared id, and their planned number."""
 
     id: str
@@ -122,7 +122,7 @@ async def arun(
     suite: Suite,
     *,
     store: Store | None = None,
-    series: Series | None = None,
+    series: SeriesPlan | None = None,
     watch: Watch | None = None,
     where: Where = HERE,
 ) -> Run:
@@ -194,7 +194,7 @@ async def start_run(
     job: Job,
     scorers: Sequence[Scorer],
     settings: bytes,
-    series: Series | None,
+    series: SeriesPlan | None,
     watch: Watch | None,
     write_plan: Callable[[], Generator[Planned, None, None]] | None = None,
     facts: dict[str, Any] | None = None,

@@ -330,7 +330,7 @@ async def test_a_series_counts_as_more_answers(write_suite, store):
     runs = []
     for right in (30, 32, 34):
         suite = pipeline.load(write_suite(targets=[arm("a", 40), arm("b", right)], cases=cases()))
-        runs.append(await pipeline.arun(suite, store=store, series=pipeline.Series("s-1", 2)))
+        runs.append(await pipeline.arun(suite, store=store, series=pipeline.SeriesPlan("s-1", 2)))
     found = ft.compare(runs, "a", "b")
     assert found.difference == pytest.approx(0.2) and found.count == 40
     assert found.run_means.score_diff == pytest.approx(0.2) and found.run_means.p_value < 0.05

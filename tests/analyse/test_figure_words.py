@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from fairtrial.analyse.pair_board import BoardArm, PairBoard
-from fairtrial.analyse.tool_report import Rate
+from fairtrial.analyse.tool_report import OfferRate
 from fairtrial.present.figures import tools
 from fairtrial.present.figures.boards import board_forest, small_board
 from fairtrial.present.figures.leaders import _tokens, cost_figures
@@ -82,10 +82,10 @@ def test_what_differs_from_the_mean_is_marked(higher, tones):
 
 
 def test_tools_that_recovered_are_counted():
-    recovered = Rate(hits=1, of=2, share=0.5, ci95=None)
+    recovered = OfferRate(hits=1, of=2, share=0.5, ci95=None)
     (line,) = _error_lines(SimpleNamespace(recovered=recovered, invalid=[]))
     assert line.startswith("after an error, the same tool worked later in 1 of 2 trials")
-    none = Rate(hits=0, of=0, share=None, ci95=None)
+    none = OfferRate(hits=0, of=0, share=None, ci95=None)
     assert _error_lines(SimpleNamespace(recovered=none, invalid=[("s.t", "no `x`", 3)])) == [
         "3 × wrong arguments for s.t: no `x`"
     ]

@@ -11,8 +11,8 @@ import fairtrial as ft
 from fairtrial.analyse.compare import compare
 from fairtrial.analyse.evidence import Evidence
 from fairtrial.analyse.gate import Terms, _at_level, gate, terms_of
-from fairtrial.analyse.gate_cases import Passes
-from fairtrial.analyse.gate_changes import Changes, _parts
+from fairtrial.analyse.gate_cases import CasePasses
+from fairtrial.analyse.gate_changes import BaselineChanges, _parts
 from fairtrial.analyse.gate_claims import Claim, claims, decide
 from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.core.errors import FairtrialError, ProblemsError
@@ -173,7 +173,7 @@ async def test_rules_hold_for_another_metric_too(run_suite, before):
     assert results(found)["must_pass"] == "failed" and "minimum" not in results(found) and found.unsure == "pass"
     (regression,) = [check for check in found.checks if check.name == "regression"]
     assert (regression.metric, regression.limit) == ("latency_ms", 1e9)  # lower is better: it may rise
-    assert "●" not in render(found, Changes(changed=[], answers=1, reused=0, cost_usd=0, cost_known=True), suite="s",
+    assert "●" not in render(found, BaselineChanges(changed=[], answers=1, reused=0, cost_usd=0, cost_known=True), suite="s",
                              run_id="1")  # fmt: skip
 
 
@@ -248,7 +248,7 @@ def test_intervals_are_called_by_the_level_of_a_look():
 
 
 def test_only_cases_with_answers_of_both_kinds_are_mixed():
-    passes = Passes(answers=np.array([3, 3, 3]), passed=np.array([0, 1, 3]))
+    passes = CasePasses(answers=np.array([3, 3, 3]), passed=np.array([0, 1, 3]))
     assert passes.mixed.tolist() == [1]
 
 

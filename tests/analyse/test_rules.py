@@ -81,7 +81,7 @@ async def test_a_run_is_not_served_by_its_own_series(write_suite, model_server, 
     state = await model_server(answer="42")
     suite = pipeline.load(write_suite(targets=["openai:m"], cases=cases(3)), RunOptions(cache=True))
     for _ in range(2):
-        await pipeline.arun(suite, store=store, series=pipeline.Series("0s-series", 2))
+        await pipeline.arun(suite, store=store, series=pipeline.SeriesPlan("0s-series", 2))
     assert state.calls.total() == 6
     await pipeline.arun(suite, store=store)
     assert state.calls.total() == 6  # another run may take what the series has

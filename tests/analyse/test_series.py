@@ -60,7 +60,7 @@ async def test_a_series_has_a_name_too(write_suite, store, tmp_path):
     from fairtrial.cli.main import cli
 
     suite = pipeline.load(write_suite(targets=[FAULTS], cases=numbered(4)))
-    runs = [await pipeline.arun(suite, store=store, series=pipeline.Series("0s-series", 2)) for _ in range(2)]
+    runs = [await pipeline.arun(suite, store=store, series=pipeline.SeriesPlan("0s-series", 2)) for _ in range(2)]
 
     def call(*args):
         return CliRunner().invoke(cli, [*args, "--store", f"sqlite:///{tmp_path}/test.db"], standalone_mode=False)

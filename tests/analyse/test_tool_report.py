@@ -13,7 +13,7 @@ from fairtrial.analyse.offered import OfferedServer, OfferedTool, Offers, added
 from fairtrial.analyse.tool_counts import NONE, ArmCounts
 from fairtrial.analyse.tool_report import tool_report
 from fairtrial.cli.main import _run
-from fairtrial.core.calls import Call, expected_calls
+from fairtrial.core.calls import MadeCall, expected_calls
 from fairtrial.core.experiment import Case, ExpectedCall
 from fairtrial.present.words.tools import arm_sentences, gain_sentence, notes_on, rate_words
 from fairtrial.stats import aggregate
@@ -40,7 +40,7 @@ def case(position=0, **more):
 
 def call(name, error=False, **arguments):
     server, _, tool = name.rpartition(".")
-    return Call(tool, server or None, arguments, error)
+    return MadeCall(tool, server or None, arguments, error)
 
 
 class TestCounts:
@@ -98,8 +98,8 @@ class TestCounts:
     def test_calls_that_are_no_tools_of_servers(self):
         counts = ArmCounts(offers("s.a"))
         reads = [
-            Call("ReadMcpResourceTool", None, {"server": "s", "uri": "m://1"}),
-            Call("Skill", None, {"skill": "p:k"}),
+            MadeCall("ReadMcpResourceTool", None, {"server": "s", "uri": "m://1"}),
+            MadeCall("Skill", None, {"skill": "p:k"}),
         ]
         counts.add(case(), [*reads, call("Bash", x="ls")], None)
         assert counts.resources == {"m://1": 1} and list(counts.tools) == ["s.a", "Bash"]

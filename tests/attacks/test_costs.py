@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from fairtrial.config.editing import Editor
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.templates import TemplateError, fill
 from fairtrial.core.variables import Variables
@@ -214,7 +214,7 @@ def test_yaml_is_read_in_time_or_refused(name: str) -> None:
         with contextlib.suppress(yaml.YAMLError):
             read_yaml(text)
         with contextlib.suppress(FairtrialError):
-            Source(text, "suite.yaml", Variables({}))
+            SuiteSource(text, "suite.yaml", Variables({}))
 
     assert cost(read) < MOST
 
@@ -223,6 +223,6 @@ def test_yaml_is_read_in_time_or_refused(name: str) -> None:
     "name", ["aliases of aliases", "an anchor in itself", "brackets", "indents", "digits", "sixties"]
 )
 def test_yaml_that_is_larger_than_it_looks_is_refused_everywhere(name: str) -> None:
-    for read in (read_yaml, Editor, lambda text: Source(text, "suite.yaml", Variables({}))):
+    for read in (read_yaml, Editor, lambda text: SuiteSource(text, "suite.yaml", Variables({}))):
         with pytest.raises((yaml.YAMLError, FairtrialError)):
             read(DOCUMENTS[name])

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairtrial.cli.axis import Axis, filled, split
+from fairtrial.cli.axis import TextAxis, filled, split
 
 numbers = st.floats(-1e4, 1e4).map(lambda value: round(value, 3))
 
 
 @given(st.lists(numbers, min_size=1, max_size=8), st.integers(16, 80), st.booleans())
 def test_whatever_the_numbers_an_axis_has_its_width_and_its_order(values, width, zero):
-    axis = Axis(values, width, zero=zero)
+    axis = TextAxis(values, width, zero=zero)
     assert len(axis.head().plain) == width and axis.ticks == sorted(set(axis.ticks)) and len(axis.ticks) >= 2
     columns = [axis.column(value) for value in sorted(values)]
     assert columns == sorted(columns) and columns[0] >= 0 and columns[-1] < width
@@ -22,14 +22,14 @@ def test_whatever_the_numbers_an_axis_has_its_width_and_its_order(values, width,
 
 
 def test_scores_stay_on_their_scale():
-    axis = Axis([2.0, 99.0], 41, within=(0.0, 100.0))
+    axis = TextAxis([2.0, 99.0], 41, within=(0.0, 100.0))
     assert axis.ticks[0] == 0 and axis.ticks[-1] == 100
     assert axis.head().plain.split() == [str(n) for n in range(0, 101, 10)]
     assert (axis.column(0), axis.column(50), axis.column(100)) == (0, 20, 40)
 
 
 def test_differences_have_a_line_at_zero():
-    axis = Axis([-34.3, -10.4], 40, zero=True)
+    axis = TextAxis([-34.3, -10.4], 40, zero=True)
     assert "−" in axis.head().plain and axis.bar(None, None).plain.strip() == "│"
     assert axis.bar(-10.4, (-15.0, -5.0)).plain.index("●") < axis.column(0.0)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairtrial.cli.watch import Log, live_lines, progress_line
+from fairtrial.cli.watch import ProgressLog, live_lines, progress_line
 from fairtrial.core.money import Cost
 from fairtrial.engine.progress import ArmProgress, Progress
 
@@ -47,7 +47,7 @@ def test_everything_about_the_run_is_said():
 def test_reasons_of_earlier_sessions_count_unless_they_are_retried():
     progress = progressed(5)
     progress.restore({}, "resume", [("timeout", "no answer in 60 s", 2), ("timeout", "no answer in 9 s", 1)])
-    assert progress.reasons() == ["3 timed out"] and not Log(progress).lines(progress.started + 3)
+    assert progress.reasons() == ["3 timed out"] and not ProgressLog(progress).lines(progress.started + 3)
     progress = progressed(5)
     progress.restore({}, "retry", [("timeout", "no answer in 60 s", 2)])
     assert progress.reasons() == []
@@ -83,7 +83,7 @@ def test_an_interval_holds_for_marks_and_for_right_or_wrong():
 
 def test_a_log_has_a_line_for_every_tenth_and_every_new_kind_of_failure():
     progress = progressed(0, total=100)
-    log, start = Log(progress), progress.started
+    log, start = ProgressLog(progress), progress.started
     progress.arms[0].scored = 35
     assert log.lines(start + 1) == []  # a short run needs no lines
     (line,) = log.lines(start + 3)

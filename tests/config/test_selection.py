@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fairtrial.config import load_suite, parse_suite
 from fairtrial.config.document import DatasetEntry
-from fairtrial.config.selection import Numbered, Selection
+from fairtrial.config.selection import Numbered, RowSelection
 from fairtrial.core.errors import ProblemsError
 from fairtrial.tables import Row
 
@@ -129,7 +129,7 @@ def test_the_selection_is_part_of_the_identity(tmp_path):
 
 def draw(rows: list[dict], **entry) -> list[int]:
     numbered = [Numbered(number, "d", Row(number + 1, fields)) for number, fields in enumerate(rows)]
-    selection = Selection(DatasetEntry(path="d", **entry))
+    selection = RowSelection(DatasetEntry(path="d", **entry))
     once, again = ([item.number for item in selection.rows(lambda: iter(numbered))] for _ in range(2))
     assert once == again
     return once

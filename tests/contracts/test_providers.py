@@ -16,7 +16,7 @@ from fairtrial.core.settings import PriceSpec, RetrySpec, Settings
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.ladder import Ladder
 from fairtrial.engine.limits import Limiter
-from fairtrial.providers.conversation import Result, Tool
+from fairtrial.providers.conversation import Tool, ToolResult
 from fairtrial.providers.prices import find_price
 from tests.servers.vendors import SECRET, Say, vendors
 
@@ -334,7 +334,7 @@ class TestConversations:
 
         turn = await target.post(msgspec.json.encode(talk.body()), receive)
         assert [call.arguments for call in turn.calls] == [{"x": 1}] and turn.thinking == "Hm."
-        talk.add(turn, [Result(call=turn.calls[0], text="4711")])
+        talk.add(turn, [ToolResult(call=turn.calls[0], text="4711")])
         server.say = Say(text="It is 4711.")
         last = await target.post(msgspec.json.encode(talk.body()), receive)
         assert last.text == "It is 4711." and not last.calls

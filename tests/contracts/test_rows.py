@@ -24,7 +24,7 @@ import fairtrial
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.config import RunOptions
-from fairtrial.core.answer import Answer, Failure, Turn, Usage
+from fairtrial.core.answer import Answer, EarlierTurn, Failure, Usage
 from fairtrial.core.file import File
 from fairtrial.core.judge import Judgement
 from fairtrial.core.money import Cost
@@ -64,7 +64,7 @@ ELSEWHERE = {
         "batched": "batch_requests",
         "stored": "scoring",
     },
-    Turn: {"cost": "cost_usd and its like", "user_cost": "user_cost_usd and its like"},
+    EarlierTurn: {"cost": "cost_usd and its like", "user_cost": "user_cost_usd and its like"},
 }
 TABLES = {
     Answer: schema.trials,
@@ -72,7 +72,7 @@ TABLES = {
     Score: schema.scores,
     Unscored: schema.scores,
     Judgement: schema.judgements,
-    Turn: schema.turns,
+    EarlierTurn: schema.turns,
 }
 
 
@@ -215,7 +215,11 @@ async def test_a_turn_a_score_and_a_verdict_come_back(run_suite, store):
     (case,) = store.cases(run.plan.id, 0, 1)
     trial = msgspec.convert({"id": row["trial_id"], "case": msgspec.to_builtins(case), "arm": msgspec.to_builtins(run.plan_arms[0]),
                              "repeat": 0, "params": {}}, rows.Trial)  # fmt: skip
-    turn, score, verdict = filled(Turn), filled(Score), msgspec.structs.replace(filled(Judgement), failure_kind=None)
+    turn, score, verdict = (
+        filled(EarlierTurn),
+        filled(Score),
+        msgspec.structs.replace(filled(Judgement), failure_kind=None),
+    )
     verdict = msgspec.structs.replace(verdict, failure_message=None)
     store.write(
         {

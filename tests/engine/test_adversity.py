@@ -238,7 +238,7 @@ class TestBudgets:
         )
         suite = pipeline.load(path)
         for _ in range(4):
-            await pipeline.arun(suite, store=store, series=pipeline.Series("series", 3))
+            await pipeline.arun(suite, store=store, series=pipeline.SeriesPlan("series", 3))
         assert charged(store, "none", "series") <= 0.13
 
     async def test_money_that_ends_between_two_attempts(self, run_suite, model_server, store):

@@ -15,7 +15,7 @@ from fairtrial.config import RunOptions
 from fairtrial.core.money import Cost
 from fairtrial.engine.budget import Budget, Need
 from fairtrial.engine.cluster.leases import Lease, LeasedBudget, portion
-from fairtrial.engine.cluster.messages import Share, Use
+from fairtrial.engine.cluster.messages import LimitShare, Use
 from fairtrial.engine.cluster.shares import LeasedLimiter, SharedLimit, fair_shares
 from fairtrial.engine.cluster.worker import Worker
 from fairtrial.engine.limits import Limiter
@@ -254,7 +254,7 @@ def test_calls_in_flight_never_exceed_the_limit(most, steps, luck):
 
 
 async def test_workers_take_turns_where_there_is_less_than_one_call_for_each():
-    shared, begun, slots = SharedLimit(Limiter(2)), dict.fromkeys(range(6), 0), dict.fromkeys(range(6), Share(0))
+    shared, begun, slots = SharedLimit(Limiter(2)), dict.fromkeys(range(6), 0), dict.fromkeys(range(6), LimitShare(0))
     for _ in range(120):
         for worker, share in slots.items():
             begun[worker] += share.slots

@@ -14,7 +14,7 @@ from fairtrial.engine.ladder import Ladder
 from fairtrial.engine.limits import Limiter
 from fairtrial.engine.pace import Pace
 from fairtrial.providers.prices import FREE
-from fairtrial.providers.quota import Allowance, Quota
+from fairtrial.providers.quota import Quota, RateLimit
 
 MINUTES = 10.0
 
@@ -62,9 +62,9 @@ class Bucket:
         self.left -= need
         self.used += need if self.at <= MINUTES * 60 else 0  # what is waiting then still comes
 
-    def allowance(self) -> Allowance:
+    def allowance(self) -> RateLimit:
         reset = 60 - self.at % 60 if self.windows else (self.limit - self.left) * 60 / self.limit
-        return Allowance(self.limit, max(0.0, self.left), reset if self.told else None)
+        return RateLimit(self.limit, max(0.0, self.left), reset if self.told else None)
 
 
 class Account(Target):

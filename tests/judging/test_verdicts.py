@@ -5,7 +5,7 @@ import pytest
 from fairtrial.core.judge import Judgement
 from fairtrial.core.score import Score
 from fairtrial.core.settings import PanelSpec
-from fairtrial.judging.calibration import Sample, sample_result
+from fairtrial.judging.calibration import CalibrationSample, sample_result
 from fairtrial.judging.pairs import combine_orders
 from fairtrial.judging.panels import combine_judgements
 
@@ -29,7 +29,7 @@ def test_the_notes_are_those_of_the_first_judge():
 
 @pytest.mark.parametrize(("mark", "within"), [(0.8, True), (0.95, True), (0.96, False), (0.65, True), (0.6, False)])
 def test_marks_within_the_tolerance(mark, within):
-    sample = Sample(id="s", question="q", answer="a", score=80, tolerance=15)
+    sample = CalibrationSample(id="s", question="q", answer="a", score=80, tolerance=15)
     found = sample_result(sample, [Score(value=mark, notes="why")])
     assert found.within_tolerance is within and found.absolute_error == pytest.approx(abs(mark - 0.8))
     assert sample_result(sample, []).actual is None

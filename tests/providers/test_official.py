@@ -16,7 +16,7 @@ from fairtrial.core.answer import Answer, Request
 from fairtrial.core.chat import Message
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
-from fairtrial.providers.conversation import Result, Tool
+from fairtrial.providers.conversation import Tool, ToolResult
 from tests.servers.vendors import SECRET, Say, vendors
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -547,7 +547,7 @@ async def test_calls_of_tools_go_forth_and_back_as_the_official_client_sends_the
         return talk.read(await response.read())
 
     turn = await target.post(msgspec.json.encode(talk.body()), receive)
-    talk.add(turn, [Result(call=turn.calls[0], text="4711")])
+    talk.add(turn, [ToolResult(call=turn.calls[0], text="4711")])
     assert (await target.post(msgspec.json.encode(talk.body()), receive)).text == "ok"
     await target.close()
     server.say = Say()

@@ -17,7 +17,7 @@ from fairtrial.core.answer import Answer, Failure, Request, Usage
 from fairtrial.core.experiment import DEFAULT_PARAMS
 from fairtrial.providers.bounds import believed
 from fairtrial.providers.errors import error_of_status
-from fairtrial.providers.streams import EventStream, TooLargeError
+from fairtrial.providers.streams import AnswerTooLargeError, EventStream
 from fairtrial.providers.transport import endpoint
 from fairtrial.reports import md
 from fairtrial.reports.json import document
@@ -525,7 +525,7 @@ class TestEvents:
 
     def test_an_event_that_does_not_end(self):
         stream = EventStream()
-        with pytest.raises(TooLargeError):
+        with pytest.raises(AnswerTooLargeError):
             for _ in range(100):
                 stream.feed(b"x" * 2**16)
 

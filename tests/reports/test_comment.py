@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 import pytest
 from markdown_it import MarkdownIt
 
-from fairtrial.analyse.gate_changes import Changes, Worse
+from fairtrial.analyse.gate_changes import BaselineChanges, Worse
 from fairtrial.analyse.gate_result import Flaky, Gate, GateCheck, Settle
 from fairtrial.reports.comment import marker, render, run_of
 from fairtrial.reports.markdown import plain
@@ -63,7 +63,7 @@ def changes(text):
     worse = Worse(
         case=text, arm=text, question=text, expected=text, before=text, after=text, score_before=1, score_after=0
     )
-    return Changes(changed=[text], answers=10, reused=4, cost_usd=0.5, cost_known=False, worse=[worse])
+    return BaselineChanges(changed=[text], answers=10, reused=4, cost_usd=0.5, cost_known=False, worse=[worse])
 
 
 @pytest.mark.parametrize("text", NASTY)
@@ -133,6 +133,6 @@ def test_text_in_a_summary_mentions_nobody_and_links_nothing():
 
 def test_it_fits_whatever_the_answers():
     many = [changes("x" * 1100).worse[0]] * 60
-    body = render(gate("bot"), Changes(changed=[], answers=1, reused=0, cost_usd=0, cost_known=True, worse=many),
+    body = render(gate("bot"), BaselineChanges(changed=[], answers=1, reused=0, cost_usd=0, cost_known=True, worse=many),
                   suite="s", run_id="01a")  # fmt: skip
     assert len(body) < 65_000 and "The answers are in the report." in body and body.rstrip().endswith("</sub>")

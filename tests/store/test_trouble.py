@@ -133,7 +133,7 @@ async def test_a_rescoring_that_failed_succeeds_once_its_judge_is_repaired(run_s
 @pytest.mark.slow
 def test_a_series_that_was_cut_short_is_completed_by_resume(write_suite, store, capsys):
     path = write_suite(scorer="boolean", cases=numbered(4))
-    first = asyncio.run(pipeline.arun(pipeline.load(path), store=store, series=pipeline.Series("0-series", 3)))
+    first = asyncio.run(pipeline.arun(pipeline.load(path), store=store, series=pipeline.SeriesPlan("0-series", 3)))
     before = [trial.started_at for trial in first.trials()]
     _run(["resume", "latest", "--store", store.address, "--json"])
     shown = json.loads(capsys.readouterr().out)

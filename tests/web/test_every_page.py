@@ -57,7 +57,7 @@ async def addresses(tmp_path: Path, store: Store) -> list[str]:
     (tmp_path / "capitals.yaml").write_text(CAPITALS)
     (tmp_path / "broken.yaml").write_text("name: broken\ntargets: [mock:nobody]\ncases: [{inputt: x}]\n")
     suite = pipeline.load("capitals.yaml", RunOptions(repeats=2))
-    runs = [await pipeline.arun(suite, store=store, series=pipeline.Series("s1", 2)) for _ in range(2)]
+    runs = [await pipeline.arun(suite, store=store, series=pipeline.SeriesPlan("s1", 2)) for _ in range(2)]
     problems = {
         "name": "styles",
         "targets": [

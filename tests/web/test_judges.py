@@ -8,7 +8,7 @@ import pytest
 from fairtrial.config import judge_named
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.variables import Variables
-from fairtrial.judging.calibration import Sample, calibration, sample_result
+from fairtrial.judging.calibration import CalibrationSample, calibration, sample_result
 from fairtrial.present.words.judges import agreement_words, bias_words, calibration_headline, calibration_lines
 from fairtrial.stats.agreement import Agreement
 from fairtrial.workflows.calibrate import acalibrate
@@ -19,7 +19,7 @@ from .test_result import words
 
 def calibrated(marks, expected, **more):
     """A calibration with these marks, 0 to 100; None is no verdict."""
-    samples = [Sample(id=f"s{n}", question="q", answer="a", score=score) for n, score in enumerate(expected)]
+    samples = [CalibrationSample(id=f"s{n}", question="q", answer="a", score=score) for n, score in enumerate(expected)]
     results = [
         sample_result(sample, [Unscored(kind="verdict", message="no") if mark is None else Score(value=mark / 100)])
         for sample, mark in zip(samples, marks, strict=True)

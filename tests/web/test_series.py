@@ -228,7 +228,7 @@ async def test_a_series_of_another_process_is_followed_from_run_to_run(
     monkeypatch.setattr(series_page, "INTERVAL_ELSEWHERE", 0.1)
     page = visitor
     suite = pipeline.load(tmp_path / "small.yaml")
-    series = pipeline.Series("elsewhere", 3)
+    series = pipeline.SeriesPlan("elsewhere", 3)
     allow(held, 3)
     first = asyncio.create_task(pipeline.arun(suite, store=store, series=series))
     while statuses(store) != ["running"]:

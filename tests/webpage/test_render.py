@@ -11,7 +11,7 @@ from fairtrial.core.score import Score, Unscored
 from fairtrial.webpage.acting import BrokenCheckError
 from fairtrial.webpage.browser_process import private_memory
 from fairtrial.webpage.checks import Check, problems
-from fairtrial.webpage.extract import Extracted
+from fairtrial.webpage.extract import ExtractedPage
 from fairtrial.webpage.probes import probes
 from fairtrial.webpage.render import Renderer
 from fairtrial.webpage.rendering import Limits
@@ -45,7 +45,7 @@ async def renderer(chromium):
 
 
 def amiss(html: str, seen) -> dict[str, str]:
-    return {probe.name: probe.words for probe in probes(Extracted(html=html), seen) if probe.passed is False}
+    return {probe.name: probe.words for probe in probes(ExtractedPage(html=html), seen) if probe.passed is False}
 
 
 @pytest.mark.slow

@@ -15,8 +15,8 @@ from fairtrial.cli.main import _run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Score, Unscored
 from fairtrial.judging.calibration import (
+    CalibrationSample,
     CalibrationSummary,
-    Sample,
     _rating,
     calibration,
     load_samples,
@@ -191,7 +191,7 @@ def test_all_three_must_hold(pass_rate, error, correlation, rating):
 @given(st.lists(st.tuples(st.floats(0, 100), st.floats(0, 1)), min_size=2, max_size=12))
 def test_numbers_add_up(pairs):
     results = [
-        sample_result(Sample(id=str(n), question="q", answer="a", score=score), [Score(value=value)])
+        sample_result(CalibrationSample(id=str(n), question="q", answer="a", score=score), [Score(value=value)])
         for n, (score, value) in enumerate(pairs)
     ]
     summary = calibration(results, judge="j", judge_key="k", prompt_hash="p", runs=1, created_at=0.0).summary
@@ -200,7 +200,7 @@ def test_numbers_add_up(pairs):
 
 
 def test_a_missing_judgement_fails_the_sample():
-    sample = Sample(id="a", question="q", answer="a", score=50)
+    sample = CalibrationSample(id="a", question="q", answer="a", score=50)
     result = sample_result(sample, [Score(value=0.5), Unscored(kind="judge", message="down")])
     assert result.actual is None and not result.within_tolerance and "down" in result.notes
 

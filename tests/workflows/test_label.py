@@ -10,7 +10,7 @@ from fairtrial.analyse.run import Run
 from fairtrial.cli.main import _run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import corrected_mean, corrected_share
-from fairtrial.workflows.label import Label, add_labels, read_labels, read_mark, write_sample
+from fairtrial.workflows.label import PersonLabel, add_labels, read_labels, read_mark, write_sample
 from fairtrial.workflows.resume import arescore
 from tests.judging.test_judges import judge
 
@@ -127,7 +127,9 @@ async def test_right_or_wrong_is_corrected(judged, tmp_path):
     path = tmp_path / "marks.csv"
     write_sample(run, path, count=80, seed=5)
     rows = read(path)
-    labels = [Label(row["trial"], read_mark("pass" if WORDS.index(row["answer"][5:]) > 4 else "fail")) for row in rows]
+    labels = [
+        PersonLabel(row["trial"], read_mark("pass" if WORDS.index(row["answer"][5:]) > 4 else "fail")) for row in rows
+    ]
     add_labels(run, labels, by="ann")
     (corrected,) = run.arms[0].labels.corrected
     assert run.arms[0].aggregate.mean == pytest.approx(0.7)
@@ -138,7 +140,7 @@ async def test_right_or_wrong_is_corrected(judged, tmp_path):
 async def test_labels_are_stale_beside_another_judge(judged, store):
     run = await judged(30)
     trials = [trial.trial_id for trial in run.trials()]
-    add_labels(run, [Label(trial, 0.5) for trial in trials[:20]], by="ann")
+    add_labels(run, [PersonLabel(trial, 0.5) for trial in trials[:20]], by="ann")
     assert run.arms[0].labels.answers == 20
     again_run = await arescore(run.id, scorer={"type": "llm_judge", "instructions": "Be kind."}, store=store)
     (arm,) = again_run.arms
@@ -152,7 +154,7 @@ async def test_labels_are_stale_beside_another_judge(judged, store):
 async def test_labels_outside_the_labelled_range_are_refused(judged):
     run = await judged(100)
     low = [trial for trial in run.trials() if trial.score < 0.3][:20]
-    add_labels(run, [Label(trial.trial_id, 0.1) for trial in low], by="ann")
+    add_labels(run, [PersonLabel(trial.trial_id, 0.1) for trial in low], by="ann")
     (corrected,) = run.arms[0].labels.corrected
     assert corrected.mean is None and "outside the labelled range (0 to 20)" in corrected.refused
 
@@ -160,7 +162,7 @@ async def test_labels_outside_the_labelled_range_are_refused(judged):
 @pytest.mark.slow
 async def test_unequal_weights_are_refused(judged):
     run = await judged(cases=[{**case, "weight": 1 + n % 2} for n, case in enumerate(cases(30))])
-    add_labels(run, [Label(trial.trial_id, 0.5) for trial in list(run.trials())[:10]], by="ann")
+    add_labels(run, [PersonLabel(trial.trial_id, 0.5) for trial in list(run.trials())[:10]], by="ann")
     (corrected,) = run.arms[0].labels.corrected
     assert corrected.mean is None and "weights" in corrected.refused
 
@@ -168,8 +170,8 @@ async def test_unequal_weights_are_refused(judged):
 async def test_two_labellers_and_a_change_of_mind(judged):
     run = await judged(10)
     trial = next(run.trials()).trial_id
-    add_labels(run, [Label(trial[:12], 0.2, by="ann"), Label(trial, 0.6, by="bob")], by="x")
-    add_labels(run, [Label(trial, 0.4)], by="ann")
+    add_labels(run, [PersonLabel(trial[:12], 0.2, by="ann"), PersonLabel(trial, 0.6, by="bob")], by="x")
+    add_labels(run, [PersonLabel(trial, 0.4)], by="ann")
     assert run.arms[0].labels.answers == 1
     assert run.arms[0].labels.bias == pytest.approx(0.0 - 0.5)
 
@@ -178,7 +180,7 @@ async def test_all_labels_or_none(judged):
     run = await judged(10)
     trial = next(run.trials()).trial_id
     with pytest.raises(FairtrialError, match="`ffff` matches no trial"):
-        add_labels(run, [Label(trial, 0.5), Label("ffff", 0.5)], by="ann")
+        add_labels(run, [PersonLabel(trial, 0.5), PersonLabel("ffff", 0.5)], by="ann")
     assert run.arms[0].labels is None
 
 

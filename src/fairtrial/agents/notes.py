@@ -13,7 +13,7 @@ from fairtrial.core.experiment import McpServer
 from fairtrial.core.trace import ToolCall
 
 
-class Notes:
+class ServerNotes:
     """The files with notes about the servers of one session, one file per server that is a program."""
 
     def __init__(self, folder: Path, servers: Sequence[McpServer]) -> None:

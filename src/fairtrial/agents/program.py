@@ -17,11 +17,11 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from fairtrial.agents.notes import Notes
+from fairtrial.agents.notes import ServerNotes
 from fairtrial.agents.processes.process import Ended, Tail, end, feed, lines, start
 from fairtrial.agents.processes.supervised import private_temp_folder
 from fairtrial.agents.record import Record
-from fairtrial.agents.session import Launch, Session
+from fairtrial.agents.session import AgentSession, Launch
 from fairtrial.agents.surroundings import Env, clean_environment, given_variables, server_configs
 from fairtrial.agents.workspace.servers import files_of_servers
 from fairtrial.core.answer import Answer, Failure, Request
@@ -79,15 +79,15 @@ class AgentProgram(Target):
 
     # What an agent's own file says.
 
-    def prepare(self, session: Session) -> Launch:
+    def prepare(self, session: AgentSession) -> Launch:
         """Write what the agent reads in its home, and return how it is started."""
         raise NotImplementedError
 
-    def take(self, event: dict[str, Any], session: Session) -> Failure | None:
+    def take(self, event: dict[str, Any], session: AgentSession) -> Failure | None:
         """Record one event; return a failure if there is no point in going on."""
         raise NotImplementedError
 
-    def conclude(self, session: Session, ended: Ended) -> Answer | Failure:
+    def conclude(self, session: AgentSession, ended: Ended) -> Answer | Failure:
         """Return what a session that has ended came to."""
         raise NotImplementedError
 
@@ -169,9 +169,9 @@ class AgentProgram(Target):
                 return Failure(kind="crashed", message=f"{self._program} cannot be started: {error.strerror}")
             return await self._attend(session, process, launch.stdin)
 
-    def _session(self, request: Request, home: Path) -> Session:
+    def _session(self, request: Request, home: Path) -> AgentSession:
         (home / "tmp").mkdir()
-        notes = Notes(home / "notes", request.mcp)
+        notes = ServerNotes(home / "notes", request.mcp)
         own = {"HOME": str(home), "TMPDIR": str(home / "tmp"), **given_variables(self.options.env)}
         environment = {**clean_environment(), **own}
         if self.options.cwd:
@@ -179,7 +179,7 @@ class AgentProgram(Target):
         else:
             folder = request.workspace.folder if request.workspace else home / "work"
             folder.mkdir(exist_ok=True)
-        return Session(
+        return AgentSession(
             request=request,
             home=home,
             folder=folder,
@@ -188,7 +188,7 @@ class AgentProgram(Target):
             record=Record([server.name for server in request.mcp], notes),
         )
 
-    async def _start(self, session: Session, launch: Launch) -> Process:
+    async def _start(self, session: AgentSession, launch: Launch) -> Process:
         command = [self._program, *launch.arguments]
         environment = {**session.environment, **launch.environment, **given_variables(self.options.env)}
         workspace = session.request.workspace
@@ -198,7 +198,7 @@ class AgentProgram(Target):
         enclosed = workspace.enclose(command, environment, read=read, write=[session.home.resolve()])
         return await start(enclosed.command, session.folder, enclosed.environment)
 
-    async def _attend(self, session: Session, process: Process, stdin: str) -> Answer | Failure:
+    async def _attend(self, session: AgentSession, process: Process, stdin: str) -> Answer | Failure:
         """Follow a session to its end, and leave nothing of it behind."""
         errors = Tail(process.stderr)
         try:
@@ -210,7 +210,7 @@ class AgentProgram(Target):
             await end(process)
         return failure or self._concluded(session, Ended(process.returncode or 0, "", errors.text()))
 
-    async def _listen(self, process: Process, session: Session) -> Failure | None:
+    async def _listen(self, process: Process, session: AgentSession) -> Failure | None:
         """Record the events of a session; end it at the first that makes going on pointless."""
         failure = None
         try:
@@ -225,7 +225,7 @@ class AgentProgram(Target):
             process.terminate()
         return failure
 
-    def _concluded(self, session: Session, ended: Ended) -> Answer | Failure:
+    def _concluded(self, session: AgentSession, ended: Ended) -> Answer | Failure:
         record = session.record
         unconnected = record.unconnected()
         result = self.conclude(session, ended)
@@ -239,14 +239,14 @@ class AgentProgram(Target):
             return msgspec.structs.replace(result, message=f"{result.message} ({confinement})")
         return result
 
-    def turns_over(self, session: Session) -> Failure | None:
+    def turns_over(self, session: AgentSession) -> Failure | None:
         """Return a failure if the agent has called tools more often than it may."""
         limit = self.options.max_turns
         if limit is None or session.record.steps <= limit:
             return None
         return session.record.failure("steps", f"no answer: stopped after {limit} turns at its turn limit")
 
-    def failed(self, session: Session, message: str, status: int | None = None) -> Failure:
+    def failed(self, session: AgentSession, message: str, status: int | None = None) -> Failure:
         """Return the failure that a message of the agent, with the HTTP status of its model, stands for."""
         text = f"{self.title}: {_shortened(message)}"
         if status is None:

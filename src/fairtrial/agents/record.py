@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.agents.notes import Notes
+from fairtrial.agents.notes import ServerNotes
 from fairtrial.core.answer import Answer, Failure, SoFar, Usage
 from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
 
@@ -18,7 +18,7 @@ CONNECTED, NOT_CONNECTED, UNKNOWN = "connected", "not connected", "not observed"
 class Record:
     """What an agent has said and done so far; a session that is given up keeps it up to its last event."""
 
-    def __init__(self, servers: Sequence[str], notes: Notes | None = None) -> None:
+    def __init__(self, servers: Sequence[str], notes: ServerNotes | None = None) -> None:
         self.wanted = tuple(servers)
         self.servers: dict[str, str] = {}  # the state of each server when the agent started
         self.turns: int | None = None

@@ -20,7 +20,7 @@ class Launch(NamedTuple):
     stdin: str
 
 
-class Session(msgspec.Struct, frozen=True, kw_only=True):
+class AgentSession(msgspec.Struct, frozen=True, kw_only=True):
     """One trial: what is asked, where the agent works, and what came of it so far."""
 
     request: Request

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from fairtrial.agents.notes import Notes
+from fairtrial.agents.notes import ServerNotes
 from fairtrial.agents.processes.supervised import supervised_config
 from fairtrial.agents.workspace.servers import is_sandboxed, moved_server
 from fairtrial.core.experiment import McpServer
@@ -41,7 +41,7 @@ def given_variables(env: Env) -> dict[str, str]:
 
 
 def server_configs(
-    servers: Iterable[McpServer], notes: Notes | None, environment: Mapping[str, str], workspace: Workspace | None
+    servers: Iterable[McpServer], notes: ServerNotes | None, environment: Mapping[str, str], workspace: Workspace | None
 ) -> dict[str, dict[str, Any]]:
     """Return how an agent starts or reaches each server; of the agent's environment, servers never see credentials."""
     keep = [name for name, value in environment.items() if not is_private(name, value)]

@@ -20,14 +20,14 @@ TAKEN = ("latency_ms", "cost_usd")  # time and money: compared only on request
 Ends = Literal["worst", "best"]  # of a scale
 
 
-class Source(NamedTuple):
+class RunSource(NamedTuple):
     """One run, or the runs of a series as more answers to the same questions."""
 
     label: str
     runs: tuple[StoredRun, ...]
 
 
-class Column:
+class MetricColumn:
     """One metric: how many values every case has, and their sum."""
 
     def __init__(self, size: int) -> None:
@@ -56,7 +56,7 @@ class Column:
         return means
 
 
-class Spread:
+class CaseSpread:
     """How the scores of every case differ: the sum of their squares, the lowest and the highest."""
 
     def __init__(self, size: int) -> None:
@@ -96,7 +96,7 @@ class Worded:
         return means
 
 
-class Sum(NamedTuple):
+class MetricSum(NamedTuple):
     """A metric that is made of others: a constant, and a factor for each of them."""
 
     constant: float
@@ -109,23 +109,23 @@ class Sum(NamedTuple):
         return self.constant + sum(factor * values[part] for part, factor in self.factors.items())
 
 
-class Values(Mapping[str, Column]):
+class Values(Mapping[str, MetricColumn]):
     """The metrics of an arm by name. Latency and cost are read when they are asked for: every trial has them."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._columns: dict[str, Column] = {SCORE: Column(size)}
+        self._columns: dict[str, MetricColumn] = {SCORE: MetricColumn(size)}
         self._unread: dict[str, list[Callable[[], None]]] = {}
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> MetricColumn:
         """Return the column of a metric to fill, which is added if it is new."""
-        return self._columns.setdefault(name, Column(self._size))
+        return self._columns.setdefault(name, MetricColumn(self._size))
 
     def read_later(self, name: str, read: Callable[[], None]) -> None:
         """Fill the column of a metric by `read` when it is asked for."""
         self._unread.setdefault(name, []).append(read)
 
-    def __getitem__(self, name: str) -> Column:
+    def __getitem__(self, name: str) -> MetricColumn:
         for read in self._unread.pop(name, ()):
             self.column(name)
             read()
@@ -144,15 +144,15 @@ class Values(Mapping[str, Column]):
 class ArmScores:
     """One arm of one source, on every case of the table."""
 
-    def __init__(self, source: Source, arm: Arm, size: int) -> None:
+    def __init__(self, source: RunSource, arm: Arm, size: int) -> None:
         self.source, self.arm = source, arm
         self.label = arm.name
         self.values = Values(size)
-        self.unread_spread = Spread(size)  # filled by `read_spreads` when it is asked for: most analyses do without
+        self.unread_spread = CaseSpread(size)  # filled by `read_spreads` when it is asked for: most analyses do without
         self.read_spreads: list[Callable[[], None]] = []
         self.unread_wordings = Worded(size, max(1, len(arm.condition.prompts)))  # filled by `read_wordings`, likewise
         self.read_wordings: list[Callable[[], None]] = []
-        self._sums: dict[str, Sum] = {}
+        self._sums: dict[str, MetricSum] = {}
         self.scales: dict[str, Scale] = {SCORE: (0.0, 1.0)}
         self.failed: Ints = np.zeros(size, dtype=np.int64)
         self.unscored: Ints = np.zeros(size, dtype=np.int64)  # answers without a score through no fault of the arm
@@ -178,13 +178,13 @@ class ArmScores:
         return column.means() if failures is None or end is None else column.means(self.failed, end)
 
     @property
-    def spread(self) -> Spread:
+    def spread(self) -> CaseSpread:
         """Return how the scores of every case differ."""
         while self.read_spreads:
             self.read_spreads.pop()()
         return self.unread_spread
 
-    def add_sum(self, name: str, parts: Sum, scale: Scale) -> None:
+    def add_sum(self, name: str, parts: MetricSum, scale: Scale) -> None:
         """Add a metric that is made of others; there is none if one of them is missing."""
         self.scales[name] = scale
         column = self.values.column(name)

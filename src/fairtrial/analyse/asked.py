@@ -11,13 +11,13 @@ from fairtrial.store import Store, totals
 from fairtrial.store.store import PlanRecord, RunRecord
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.score_table import Source
+    from fairtrial.analyse.score_table import RunSource
     from fairtrial.analyse.stored_run import StoredRun
 
 ENDED = ("completed", "stopped")  # statuses of runs that lack nothing
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class AskedCases(msgspec.Struct, frozen=True, kw_only=True):
     """The cases that a run has asked so far."""
 
     cases: int
@@ -28,7 +28,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     more: bool = False  # the dataset has more cases than are counted: it was not read to its end
 
 
-def asked_cases(store: Store, record: RunRecord, plan: PlanRecord) -> Asked | None:
+def asked_cases(store: Store, record: RunRecord, plan: PlanRecord) -> AskedCases | None:
     """Return which cases a run has; None if it has all of them, or all that it needed to be sure."""
     if record.status in ENDED:
         return None
@@ -36,7 +36,7 @@ def asked_cases(store: Store, record: RunRecord, plan: PlanRecord) -> Asked | No
     if cases == plan.case_count and not plan.unfinished:
         return None
     drawn = None if record.origin is not None else record.order_key is not None
-    return Asked(
+    return AskedCases(
         cases=cases, of=plan.case_count, drawn=drawn, status=record.status, reason=record.reason, more=plan.unfinished
     )
 
@@ -48,7 +48,7 @@ def cases_key(run: StoredRun) -> tuple[object, ...]:
     return (run.plan.dataset_sha256, run.plan.case_count, *chosen)
 
 
-def unfinished_notes(sources: Sequence[Source]) -> Iterator[str]:
+def unfinished_notes(sources: Sequence[RunSource]) -> Iterator[str]:
     """Say of every run that lacks something which cases it has, or that it may change."""
     runs = [run for source in sources for run in source.runs]
     for run in runs:
@@ -61,7 +61,7 @@ def unfinished_notes(sources: Sequence[Source]) -> Iterator[str]:
             yield asked_words(asked, run.id if len(runs) > 1 else "")
 
 
-def asked_words(asked: Asked, run: str = "") -> str:
+def asked_words(asked: AskedCases, run: str = "") -> str:
     """Say why a run has some of its cases only, and whether they stand for the others; `run` names it among several.
 
     `Stopped by the budget of $5: 63 of 200 cases, drawn at random, so they stand for the rest.`
@@ -71,7 +71,7 @@ def asked_words(asked: Asked, run: str = "") -> str:
     return f"{named}: {asked_brief(asked)}{_worth(asked)}."
 
 
-def asked_brief(asked: Asked) -> str:
+def asked_brief(asked: AskedCases) -> str:
     """Return the same in few words, for a list: `63 of 200 cases, drawn at random`."""
     of = f"at least {asked.of:,}" if asked.more else f"{asked.of:,}"
     return f"{asked.cases:,} of {of} cases{_how(asked)}"
@@ -82,7 +82,7 @@ def by_budget(reason: str | None) -> bool:
     return (reason or "").startswith("budget of ")
 
 
-def _why(asked: Asked) -> str:
+def _why(asked: AskedCases) -> str:
     if asked.status == "running":
         return "Still running"
     if asked.status == "interrupted":
@@ -92,13 +92,13 @@ def _why(asked: Asked) -> str:
     return "Incomplete"
 
 
-def _how(asked: Asked) -> str:
+def _how(asked: AskedCases) -> str:
     if not asked.cases:
         return ""
     return {None: ", chosen by another tool", True: ", drawn at random", False: ", the first of the suite"}[asked.drawn]
 
 
-def _worth(asked: Asked) -> str:
+def _worth(asked: AskedCases) -> str:
     if not asked.cases:
         return ""
     return ", so they stand for the rest" if asked.drawn else ": they may not be like the rest"

@@ -11,7 +11,7 @@ import msgspec
 from fairtrial.analyse.stored_run import StoredRun, TrialRecord
 
 
-class Spread(msgspec.Struct, frozen=True):
+class RepeatSpread(msgspec.Struct, frozen=True):
     """A mean over repeats, with their standard deviation if there are at least two."""
 
     mean: float
@@ -25,8 +25,8 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     case_id: str
     arm: str
     trials: int
-    score: Spread | None
-    metrics: dict[str, Spread]
+    score: RepeatSpread | None
+    metrics: dict[str, RepeatSpread]
     claims: tuple[str, ...]
 
 
@@ -54,8 +54,8 @@ def _result(case_id: str, arm: str, trials: list[TrialRecord]) -> CaseResult:
     )
 
 
-def _spread(values: list[float]) -> Spread | None:
+def _spread(values: list[float]) -> RepeatSpread | None:
     if not values:
         return None
     deviation = statistics.stdev(values) if len(values) > 1 else None
-    return Spread(statistics.fmean(values), deviation, len(values))
+    return RepeatSpread(statistics.fmean(values), deviation, len(values))

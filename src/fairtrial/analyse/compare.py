@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fairtrial.analyse.comparison import Comparison, Comparisons, SourceName, Standing
+from fairtrial.analyse.comparison import ComparedArm, Comparison, Comparisons, SourceName
 from fairtrial.analyse.evidence import Evidence
 from fairtrial.analyse.family import adjusted_p_values, interval_levels
 from fairtrial.analyse.guidance import guidance
@@ -19,8 +19,8 @@ from fairtrial.analyse.score_table import (
     SCORE,
     TAKEN,
     ArmScores,
+    RunSource,
     ScoreTable,
-    Source,
     check_metric,
     choose,
     read_scores,
@@ -96,7 +96,7 @@ def compare(
     )
 
 
-def _name(source: Source) -> SourceName:
+def _name(source: RunSource) -> SourceName:
     """Return what people call a source: a run by its number, several by what they asked for."""
     run = source.runs[0]
     alone = len(source.runs) == 1 and "@" not in source.label
@@ -228,8 +228,8 @@ def _best_arms(scores: ScoreTable, pairs: Pairs, metric: str) -> set[str]:
     return {label for label, value in values.items() if value > most - _SAME}
 
 
-def _standing(scores: ScoreTable, arm: ArmScores, metric: str) -> Standing:
-    return Standing(
+def _standing(scores: ScoreTable, arm: ArmScores, metric: str) -> ComparedArm:
+    return ComparedArm(
         label=arm.label,
         arm=arm.arm.name,
         source=arm.source.label,

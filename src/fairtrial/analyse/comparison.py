@@ -80,7 +80,7 @@ class Failures(msgspec.Struct, frozen=True, kw_only=True):
         return Failures(against_a=_turned(self.against_b), against_b=_turned(self.against_a))
 
 
-class Group(msgspec.Struct, frozen=True, kw_only=True):
+class KindDifference(msgspec.Struct, frozen=True, kw_only=True):
     """The difference on the cases of one kind; interval and p are adjusted for the kinds of the same attribute."""
 
     by: str
@@ -142,7 +142,7 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
     robustness: list[Robustness] = []
     paired_t: PairedT | None = None  # beside the verdict, whichever way that was reached
     on_this_case: OnThisCase | None = None  # where there is one case, with several answers of both
-    groups: list[Group] = []
+    groups: list[KindDifference] = []
     differs: list[Differs] = []
     run_means: RunMeansTest | None = None
 
@@ -184,7 +184,7 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-Part = TypeVar("Part", Bound, Group, Comparison)
+Part = TypeVar("Part", Bound, KindDifference, Comparison)
 
 
 def _turned(part: Part) -> Part:
@@ -228,7 +228,7 @@ def _mirrored(bounds: tuple[float, float] | None) -> tuple[float, float] | None:
     return None if bounds is None else (0.0 - bounds[1], 0.0 - bounds[0])
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class ComparedArm(msgspec.Struct, frozen=True, kw_only=True):
     """One arm by itself."""
 
     label: str
@@ -260,7 +260,7 @@ class Comparisons(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
     sources: list[str]
     run_ids: list[str]
-    standings: list[Standing]
+    standings: list[ComparedArm]
     pairs: list[Comparison]
     metrics: list[Comparison]
     metric: str
@@ -268,7 +268,7 @@ class Comparisons(Shown, msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str]
     names: list[SourceName] = []  # of the sources, in their order
     silent: list[Silent] = []  # compared arms without a score
-    uncompared: list[Standing] = []  # arms that are in no pair, because no other source has them
+    uncompared: list[ComparedArm] = []  # arms that are in no pair, because no other source has them
 
     def __repr__(self) -> str:
         first = ", ".join(f"{pair.a} {pair.verdict} {pair.b}" for pair in self.pairs[:5])
@@ -287,7 +287,7 @@ class Comparisons(Shown, msgspec.Struct, frozen=True, kw_only=True):
         def pair(one: Comparison) -> Comparison:
             return replace(one, a=names.get(one.a, one.a), b=names.get(one.b, one.b))
 
-        def standing(one: Standing) -> Standing:
+        def standing(one: ComparedArm) -> ComparedArm:
             return replace(one, label=names.get(one.label, one.label))
 
         return replace(

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, read_scores
+from fairtrial.analyse.score_table import SCORE, ArmScores, RunSource, ScoreTable, read_scores
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.formatting import Scale
-from fairtrial.stats.drift import RATE, RUNS, Point, control_chart
+from fairtrial.stats.drift import RATE, RUNS, DriftStep, control_chart
 from fairtrial.stats.units import Measured
 
 _FEWEST = 3  # runs: with two, `compare` says more
@@ -49,7 +49,7 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
     within_runs: int = RUNS
 
 
-def drift(sources: Sequence[Source]) -> Drift:
+def drift(sources: Sequence[RunSource]) -> Drift:
     """Compare every later source with the first, arm by arm."""
     if len(sources) < _FEWEST:
         raise FairtrialError(
@@ -63,7 +63,7 @@ def drift(sources: Sequence[Source]) -> Drift:
     return Drift(runs=[source.label for source in sources], arms=arms)
 
 
-def _arms(scores: ScoreTable, sources: Sequence[Source]) -> Iterator[ArmDrift]:
+def _arms(scores: ScoreTable, sources: Sequence[RunSource]) -> Iterator[ArmDrift]:
     for first in (one for one in scores.arms if one.source is sources[0]):
         later = [
             one
@@ -84,7 +84,7 @@ def _arms(scores: ScoreTable, sources: Sequence[Source]) -> Iterator[ArmDrift]:
         yield ArmDrift(arm=first.arm.name, first=first.source.label, points=points)
 
 
-def _point(entry: ArmScores, cases: int, point: Point) -> DriftPoint:
+def _point(entry: ArmScores, cases: int, point: DriftStep) -> DriftPoint:
     return DriftPoint(
         run=entry.source.label,
         difference=point.difference,

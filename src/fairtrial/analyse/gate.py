@@ -17,7 +17,7 @@ from fairtrial.analyse.gate_claims import METHOD, block_levels, claims, decide
 from fairtrial.analyse.gate_result import Gate, GateCheck, Result, Settle, Unsure, gate_line
 from fairtrial.analyse.gate_settle import settle_words, what_settles
 from fairtrial.analyse.gate_terms import DEFAULT_MARGIN, ROUNDING, Terms, check_terms, gate_spec, terms_of
-from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, check_metric, pick, read_scores
+from fairtrial.analyse.score_table import SCORE, ArmScores, RunSource, ScoreTable, check_metric, pick, read_scores
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.formatting import Scale
 from fairtrial.core.gate import GateSpec
@@ -29,7 +29,9 @@ __all__ = ["Gate", "GateCheck", "Result", "Terms", "Unsure", "gate", "gate_line"
 _MOST_FLAKY = 200  # cases to list
 
 
-def gate(source: Source, against: Source | None, terms: Terms, *, baseline: str = "", first: bool = False) -> Gate:
+def gate(
+    source: RunSource, against: RunSource | None, terms: Terms, *, baseline: str = "", first: bool = False
+) -> Gate:
     """Check a run or series against its terms and, if given, against an earlier one.
 
     `baseline` says how the earlier one was found, or why there is none though one was asked for: then nobody can tell.
@@ -81,7 +83,7 @@ def _unchecked(terms: Terms) -> str:
     return f"no baseline: {reason}. Say which run to compare with: --against auto, branch:main or a run"
 
 
-def _changed_terms(source: Source, against: Source | None) -> list[str]:
+def _changed_terms(source: RunSource, against: RunSource | None) -> list[str]:
     """Say if the gate itself was changed since the baseline: who loosens it should be seen doing so."""
     if against is None:
         return []
@@ -159,7 +161,7 @@ class _Regression(NamedTuple):
     settle: list[Settle]
 
 
-def _regression(scores: ScoreTable, own: Sequence[ArmScores], against: Source, terms: Terms) -> _Regression:
+def _regression(scores: ScoreTable, own: Sequence[ArmScores], against: RunSource, terms: Terms) -> _Regression:
     margin = terms.margin if terms.margin is not None else 0.0 if terms.these_cases else DEFAULT_MARGIN
     if margin <= 0 and not terms.these_cases:
         raise FairtrialError("without a margin, a loss can never be ruled out: give a --margin above 0")

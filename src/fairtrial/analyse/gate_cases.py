@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairtrial.analyse.arm_scores import Column
+from fairtrial.analyse.arm_scores import MetricColumn
 from fairtrial.analyse.case_table import CaseRow, Ints
 from fairtrial.analyse.gate_result import Flaky, GateCheck, Result
 from fairtrial.analyse.score_table import ArmScores, ScoreTable
@@ -29,7 +29,7 @@ _SHOWN = 5  # cases to name in a message
 _FEW = 20  # cases among which the nearest is named
 
 
-class Passes(NamedTuple):
+class CasePasses(NamedTuple):
     """How many answers every case has, and how many of them pass."""
 
     answers: Ints
@@ -41,9 +41,9 @@ class Passes(NamedTuple):
         return np.flatnonzero((self.passed > 0) & (self.passed < self.answers))
 
 
-def column_of(entry: ArmScores, read: Callable[[StoredRun], Iterable[Columns]]) -> Column:
+def column_of(entry: ArmScores, read: Callable[[StoredRun], Iterable[Columns]]) -> MetricColumn:
     """Return counts and sums of an arm over all its runs, from streams of case, arm, count and sum."""
-    column = Column(len(entry.failed))
+    column = MetricColumn(len(entry.failed))
     for run, rows, position in entry.origins:
         for cases, positions, counts, sums in read(run):
             own = np.asarray(positions) == position
@@ -53,10 +53,10 @@ def column_of(entry: ArmScores, read: Callable[[StoredRun], Iterable[Columns]]) 
     return column
 
 
-def passes_of(entry: ArmScores, least: float) -> Passes:
+def passes_of(entry: ArmScores, least: float) -> CasePasses:
     """Return how many answers of every case pass, from a score of `least` (0–1) on."""
     column = column_of(entry, lambda run: passing_scores(run.store, run.id, run.record.scoring, least - 1e-9))
-    return Passes(column.counts, column.sums.astype(np.int64))
+    return CasePasses(column.counts, column.sums.astype(np.int64))
 
 
 def is_unchanged(after: ArmScores, before: ArmScores) -> bool:
@@ -144,7 +144,7 @@ def _edited(scores: ScoreTable, entry: ArmScores, chosen: Sequence[Ints]) -> Int
 def _check(
     scores: ScoreTable,
     entry: ArmScores,
-    passes: Passes,
+    passes: CasePasses,
     rows: Ints,
     name: str,
     k: int | None,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from fairtrial.analyse.score_table import SCORE, ArmScores, Source, read_scores
+from fairtrial.analyse.score_table import SCORE, ArmScores, RunSource, read_scores
 from fairtrial.analyse.stored_run import StoredRun, TrialRecord
 from fairtrial.core.experiment import Arm, show_expected
 from fairtrial.stats.units import Measured
@@ -31,7 +31,7 @@ class Worse(msgspec.Struct, frozen=True, kw_only=True):
     score_after: Measured
 
 
-class Changes(msgspec.Struct, frozen=True, kw_only=True):
+class BaselineChanges(msgspec.Struct, frozen=True, kw_only=True):
     """What differs from the baseline, and what that cost."""
 
     changed: list[str]
@@ -47,11 +47,11 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         return self.answers - self.reused
 
 
-def changes_between(source: Source, against: Source | None, *, answers: bool = True) -> Changes:
+def changes_between(source: RunSource, against: RunSource | None, *, answers: bool = True) -> BaselineChanges:
     """Say what changed since the baseline, what was reused, and with `answers` what got worse."""
     given, reused = map(sum, zip(*(reused_answers(run.store, run.id) for run in source.runs), strict=True))
     costs = [ledger.spent(run.store, run.id) for run in source.runs]
-    return Changes(
+    return BaselineChanges(
         changed=[] if against is None else list(_changed(source.runs[0], against.runs[0])),
         answers=given,
         reused=reused,
@@ -93,7 +93,7 @@ def _parts(new: Arm, old: Arm) -> list[str]:
     return [name for name, different in differs.items() if different]
 
 
-def _worse(source: Source, against: Source) -> Iterator[Worse]:
+def _worse(source: RunSource, against: RunSource) -> Iterator[Worse]:
     """Yield the cases that lost most, over all arms."""
     scores = read_scores([source, against])
     before = {one.arm.name: one for one in scores.arms if one.source is against}
@@ -128,7 +128,7 @@ def _extreme(entry: ArmScores, row: int, *, best: bool) -> TrialRecord | None:
     return (max if best else min)(found, key=lambda trial: trial.score or 0.0, default=None)
 
 
-def reuse_words(changes: Changes) -> str:
+def reuse_words(changes: BaselineChanges) -> str:
     """Say what was asked and what was reused."""
     if not changes.reused:
         return f"{counted(changes.answers, 'answer')} asked for, none reused."

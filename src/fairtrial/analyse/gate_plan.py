@@ -12,7 +12,7 @@ import numpy as np
 from fairtrial.analyse.gate_settle import answers as answers_of
 from fairtrial.analyse.gate_terms import DEFAULT_MARGIN, Terms
 from fairtrial.analyse.planning import cases_to_pass
-from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, pick, read_scores
+from fairtrial.analyse.score_table import SCORE, ArmScores, RunSource, ScoreTable, pick, read_scores
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats.mean import ALPHA
 from fairtrial.stats.merges import Chances, Noise, chances, noise_of, smallest_caught
@@ -89,7 +89,7 @@ class AgainstItself(msgspec.Struct, frozen=True, kw_only=True):
     arms: list[ArmAgainstItself]
 
 
-def plan_gate(source: Source, terms: Terms, *, repeats: int | None = None) -> GatePlan:
+def plan_gate(source: RunSource, terms: Terms, *, repeats: int | None = None) -> GatePlan:
     """Say what a gate against this run will be able to decide."""
     scores, margin = read_scores([source]), _margin(terms)
     known = _known(scores, terms)
@@ -104,7 +104,7 @@ def plan_gate(source: Source, terms: Terms, *, repeats: int | None = None) -> Ga
     return GatePlan(run_ids=[run.id for run in source.runs], margin=margin, alpha=alpha, arms=arms)
 
 
-def gate_against_itself(source: Source, terms: Terms) -> AgainstItself:
+def gate_against_itself(source: RunSource, terms: Terms) -> AgainstItself:
     """Say how often a gate on unchanged input would decide one way and then another."""
     scores, margin = read_scores([source]), _margin(terms)
     known = _known(scores, terms)

@@ -17,7 +17,7 @@ from fairtrial.analyse.comparison import (
     Comparison,
     Differs,
     Failures,
-    Group,
+    KindDifference,
     OnThisCase,
     PairedT,
     Robustness,
@@ -147,7 +147,7 @@ class PairComparer:
     def _kinds(self) -> Mapping[str, dict[str, NDArray[np.bool_]]]:
         return kinds_of(self.evidence.scores.facts, self.evidence.common.keys)
 
-    def _every_group(self, family: int) -> list[Group]:
+    def _every_group(self, family: int) -> list[KindDifference]:
         """Return the difference on each kind of case. A difficulty with few cases is there too, without an interval."""
         found = list(self._groups(family))
         common = self.evidence.common
@@ -162,7 +162,7 @@ class PairComparer:
             key=lambda one: (attributes.index(one.by), places.get(one.value, 0) if one.by == "difficulty" else 0),
         )
 
-    def _groups(self, family: int) -> Iterable[Group]:
+    def _groups(self, family: int) -> Iterable[KindDifference]:
         """Compare the arms on each kind of case.
         The kinds of one attribute are a family, and all attributes of all pairs share 5 %. The mean difference over
         cases is used, whichever estimate decides the pair.
@@ -178,7 +178,7 @@ class PairComparer:
             rows = zip(values.items(), means, interval_levels(means, None, ALPHA / parts), adjusted, strict=True)
             for (value, chosen), mean, level, p in rows:
                 interval = mean.interval(level)
-                yield Group(
+                yield KindDifference(
                     by=by,
                     value=value,
                     verdict=read_verdict(interval, evidence.sign),
@@ -189,13 +189,15 @@ class PairComparer:
                     paired_t=_paired_t(evidence.common.d[chosen]),
                 )
 
-    def _groups_whenever_stopped(self, by: str, values: Mapping[str, NDArray[np.bool_]], parts: int) -> Iterable[Group]:
+    def _groups_whenever_stopped(
+        self, by: str, values: Mapping[str, NDArray[np.bool_]], parts: int
+    ) -> Iterable[KindDifference]:
         """Compare the arms on kinds of cases of a run that could stop: bets of their own, at one of so many parts."""
         for value, chosen in values.items():
             bets = self.evidence.bets_on(chosen, parts)
             interval = bets.interval() if bets else None
             p = bets.p_value() if bets else None
-            yield Group(
+            yield KindDifference(
                 by=by,
                 value=value,
                 verdict=read_verdict(interval, self.evidence.sign),
@@ -247,9 +249,9 @@ class PairComparer:
         return run_means_test([value for _, value in means[0]], [value for _, value in means[1]])
 
 
-def _small_group(value: str, common: Common, *, anytime: bool) -> Group:
+def _small_group(value: str, common: Common, *, anytime: bool) -> KindDifference:
     """Return a difficulty with too few cases for an interval; `anytime`: where the run could stop at any case."""
-    return Group(
+    return KindDifference(
         by="difficulty",
         value=value,
         verdict="cannot tell",

@@ -209,7 +209,7 @@ def _below(p: float | None, alpha: float) -> bool:
     return p is not None and p < alpha
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class SpendingStep(msgspec.Struct, frozen=True, kw_only=True):
     """One way to spend the price of one more answer to every case, and the resulting standard error."""
 
     what: str
@@ -227,7 +227,7 @@ class ArmVariance(msgspec.Struct, frozen=True, kw_only=True):
     best_repeats: float | None
     calls: int  # that each step takes, counting the creation of cases
     cost_usd: float | None  # None where prices are unknown
-    steps: list[Step]
+    steps: list[SpendingStep]
     advice: str
 
 
@@ -295,7 +295,7 @@ def _arm_variance(label: str, components: Components, error: float, prices: Pric
 
 def _steps(
     components: Components, error: float, prices: Prices, case_cost: float, budget: float, answer: float
-) -> list[Step]:
+) -> list[SpendingStep]:
     """Return the options for one budget: more cases, more answers or more verdicts.
 
     The standard error is the run's own (with its weights and clusters); the components give the factor by which it
@@ -311,7 +311,7 @@ def _steps(
     for what, more in options:
         changed = {"cases": (n + more, r, j), "repeats": (n, r + more, j), "judgements": (n, r, j + more)}[what]
         factor = components.variance(*changed) / components.mean_variance if components.mean_variance else 1.0
-        steps.append(Step(what=what, more=more, std_err=error * float(np.sqrt(factor))))
+        steps.append(SpendingStep(what=what, more=more, std_err=error * float(np.sqrt(factor))))
     return steps
 
 
@@ -322,7 +322,7 @@ _ADVICE = {
 }
 
 
-def _advice(components: Components, error: float, best: Step) -> str:
+def _advice(components: Components, error: float, best: SpendingStep) -> str:
     if components.mean_variance == 0 or error == 0:
         return "nothing varies: every case has the same score"
     if components.repeat is None:

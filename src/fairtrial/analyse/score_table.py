@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from fairtrial.analyse.arm_scores import SCORE, TAKEN, ArmScores, Ends, Source
+from fairtrial.analyse.arm_scores import SCORE, TAKEN, ArmScores, Ends, RunSource
 from fairtrial.analyse.case_table import CaseTable, Floats, Ints, PlanCases
 from fairtrial.analyse.common import Common, common_cases
 from fairtrial.analyse.matching import matched
@@ -35,7 +35,7 @@ from fairtrial.store.rows import decode
 from fairtrial.store.scorings import scoring_choice
 from fairtrial.store.store import RunRecord
 
-__all__ = ["SCORE", "TAKEN", "ArmScores", "Ends", "ScoreTable", "Source", "check_metric", "choose", "find_sources"]
+__all__ = ["SCORE", "TAKEN", "ArmScores", "Ends", "RunSource", "ScoreTable", "check_metric", "choose", "find_sources"]
 __all__ += ["pick", "pooled", "read_scores", "sources_of"]
 
 _BATCH = 10_000
@@ -44,7 +44,7 @@ _BATCH = 10_000
 class ScoreTable(NamedTuple):
     """All arms, and the cases that they answered."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[RunSource, ...]
     arms: tuple[ArmScores, ...]
     facts: CaseTable
     same_cases: bool
@@ -102,7 +102,7 @@ class ScoreTable(NamedTuple):
         return arm.whenever_stopped[known]
 
 
-def find_sources(names: Sequence[str], store: Store) -> list[Source]:
+def find_sources(names: Sequence[str], store: Store) -> list[RunSource]:
     """Find the named sources: `RUN`, `SERIES` or a tag, each also as `NAME@STORE` for another store."""
     sources = []
     for name in names or ("latest",):
@@ -110,7 +110,7 @@ def find_sources(names: Sequence[str], store: Store) -> list[Source]:
         opened = Store(other, create=False) if other else store
         records = opened.find_runs(wanted or "latest")
         label = f"{wanted}@{shown(other)}" if other else _label(name, records)
-        sources.append(Source(label, tuple(StoredRun(opened, record) for record in records)))
+        sources.append(RunSource(label, tuple(StoredRun(opened, record) for record in records)))
     ids = [run.id for source in sources for run in source.runs]
     if len(set(ids)) < len(ids):
         raise FairtrialError("the same run is named twice: name it once to compare its arms with each other")
@@ -123,20 +123,20 @@ def _label(name: str, records: Sequence[RunRecord]) -> str:
     return str(records[0].number) if by_id else name
 
 
-def sources_of(runs: StoredRun | Iterable[StoredRun]) -> list[Source]:
+def sources_of(runs: StoredRun | Iterable[StoredRun]) -> list[RunSource]:
     """Return runs as sources; runs of one series form one source."""
     groups: dict[str, list[StoredRun]] = {}
     for run in (runs,) if isinstance(runs, StoredRun) else runs:
         groups.setdefault(run.record.series_id or run.id, []).append(run)
-    return [Source(label, tuple(group)) for label, group in groups.items()]
+    return [RunSource(label, tuple(group)) for label, group in groups.items()]
 
 
-def pooled(sources: Sequence[Source], names: Sequence[str]) -> Sequence[Source]:
+def pooled(sources: Sequence[RunSource], names: Sequence[str]) -> Sequence[RunSource]:
     """Pool all sources into one if the named arms are in several of them: more answers to the same questions.
 
     Only identical arms can be pooled: the same target, condition and parameters under the same name.
     """
-    arms_by_name: dict[str, list[tuple[Source, Arm]]] = {
+    arms_by_name: dict[str, list[tuple[RunSource, Arm]]] = {
         name: [(source, arm) for source in sources for arm in source.runs[0].plan_arms if arm.name == name]
         for name in names
     }
@@ -151,7 +151,7 @@ def pooled(sources: Sequence[Source], names: Sequence[str]) -> Sequence[Source]:
                     f"{other.label}: write {name}@{source.label} or {name}@{other.label}"
                 )
     runs = tuple(run for source in sources for run in source.runs)
-    return [Source(" + ".join(source.label for source in sources), runs)]
+    return [RunSource(" + ".join(source.label for source in sources), runs)]
 
 
 def _identity(arm: Arm) -> tuple[Any, ...]:
@@ -159,7 +159,7 @@ def _identity(arm: Arm) -> tuple[Any, ...]:
     return arm.target.identity(), arm.condition.identity(), arm.params
 
 
-def read_scores(sources: Sequence[Source]) -> ScoreTable:
+def read_scores(sources: Sequence[RunSource]) -> ScoreTable:
     """Read every arm of the sources. If an arm's name is in several of them, its label includes the source."""
     arms: list[ArmScores] = []
     plans, found = _read_plans(sources)
@@ -182,7 +182,7 @@ def read_scores(sources: Sequence[Source]) -> ScoreTable:
     return ScoreTable(tuple(sources), tuple(arms), facts, same, found, facts.uneven)
 
 
-def _read_plans(sources: Sequence[Source]) -> tuple[dict[tuple[str, str], PlanCases], int]:
+def _read_plans(sources: Sequence[RunSource]) -> tuple[dict[tuple[str, str], PlanCases], int]:
     """Read the cases of every plan; where a run was imported, cases are also matched by their question or id."""
     runs = {(run.store.path, run.plan.id): run for source in sources for run in source.runs}
     if len(runs) < 2 or all(run.record.origin is None for run in runs.values()):

@@ -14,18 +14,18 @@ _SHARES = (5, 25, 50, 75, 95)
 Quantiles = tuple[float, float, float, float, float]
 
 
-class Spread(msgspec.Struct, frozen=True, kw_only=True):
+class ArmSpread(msgspec.Struct, frozen=True, kw_only=True):
     """One arm: the 5th, 25th, 50th, 75th and 95th percentile; None where nothing is known."""
 
     latency_ms: Quantiles | None
     cost_usd: Quantiles | None  # of an answer, where the cost of every call is known
 
 
-def run_spreads(run: StoredRun) -> dict[str, Spread]:
+def run_spreads(run: StoredRun) -> dict[str, ArmSpread]:
     """Return the distributions of every arm."""
     latencies, costs = totals.latencies(run.store, run.id), totals.answer_costs(run.store, run.id)
     return {
-        arm.name: Spread(latency_ms=_quantiles(latencies, arm.position), cost_usd=_quantiles(costs, arm.position))
+        arm.name: ArmSpread(latency_ms=_quantiles(latencies, arm.position), cost_usd=_quantiles(costs, arm.position))
         for arm in run.plan_arms
     }
 

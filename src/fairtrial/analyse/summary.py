@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairtrial.analyse.answered import unlike_asked
-from fairtrial.analyse.asked import Asked, asked_cases
+from fairtrial.analyse.asked import AskedCases, asked_cases
 from fairtrial.analyse.judging import Judging, judging
 from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.analyse.lift import Lift, lifts
@@ -33,7 +33,7 @@ _MOST_TRIES = 5  # pass@k is given for every k up to this, and for the number of
 _NOTHING = ArmTotals(0, 0, 0, 0, 0.0, 0, 0, 0, 0, 0, 0, None, None, Cost())
 
 
-class Latency(msgspec.Struct, frozen=True):
+class LatencySummary(msgspec.Struct, frozen=True):
     """Milliseconds of the call itself, without waiting for a free slot or a retry."""
 
     p50: float | None
@@ -79,7 +79,7 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     cost: Cost
     prompt_tokens: int
     completion_tokens: int
-    latency_ms: Latency
+    latency_ms: LatencySummary
     params: dict[str, Any] | None  # as sent; None for runs of versions that did not record them
     metrics: dict[str, Metric] = {}
     judge_verdicts: int = 0
@@ -130,7 +130,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     limited: bool = False  # whether some cases are for some targets or conditions only
     could_stop: bool = False  # as soon as it was sure: then intervals are valid whenever it stopped
     repeated: int = 0  # cases that repeat the question of another one, without a cluster
-    asked: Asked | None = None  # which cases it has, if not all
+    asked: AskedCases | None = None  # which cases it has, if not all
 
 
 def ranked(arms: Sequence[ArmSummary]) -> list[ArmSummary]:
@@ -316,8 +316,8 @@ def _metric(metric: totals.MetricScores, scores: CaseScores | None, adjust: Adju
     )
 
 
-def _latency(values: Any) -> Latency:
+def _latency(values: Any) -> LatencySummary:
     if not len(values):
-        return Latency(None, None)
+        return LatencySummary(None, None)
     p50, p95 = np.percentile(np.asarray(values), [50, 95])
-    return Latency(float(p50), float(p95))
+    return LatencySummary(float(p50), float(p95))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fairtrial.analyse.offered import Offers
-from fairtrial.core.calls import Call, fits, is_named
+from fairtrial.core.calls import MadeCall, fits, is_named
 from fairtrial.core.experiment import Case, ExpectedCall
 from fairtrial.stats import Aggregate, aggregate
 
@@ -17,14 +17,14 @@ _PROMPT, _SKILL = "get_prompt", "Skill"
 _OWN = frozenset({*_READS, _PROMPT, _SKILL, "ListMcpResourcesTool", "list_mcp_resources"})
 
 
-class Share:
+class CaseShare:
     """A share with its interval: hits and chances by case, as the trials of a case are not independent.
 
     Args:
         of: A share of the same chances: what is mentioned late is not counted from then on only.
     """
 
-    def __init__(self, of: Share | None = None) -> None:
+    def __init__(self, of: CaseShare | None = None) -> None:
         self._hits: Counter[int] = Counter()
         self._chances: Counter[int] = of._chances if of else Counter()
         self._clusters: dict[int, str] = of._clusters if of else {}
@@ -64,9 +64,13 @@ class Share:
 class ToolCounts:
     """What was done with one tool in all trials of an arm."""
 
-    def __init__(self, trials: Share) -> None:
-        self.use, self.success, self.valid = Share(of=trials), Share(), Share()  # of trials, of calls, of calls
-        self.chosen, self.arguments = Share(), Share()  # of trials whose cases ask for it
+    def __init__(self, trials: CaseShare) -> None:
+        self.use, self.success, self.valid = (
+            CaseShare(of=trials),
+            CaseShare(),
+            CaseShare(),
+        )  # of trials, of calls, of calls
+        self.chosen, self.arguments = CaseShare(), CaseShare()  # of trials whose cases ask for it
 
 
 class ArmCounts:
@@ -75,16 +79,16 @@ class ArmCounts:
     def __init__(self, offers: Offers) -> None:
         self._offers = offers
         self._validators = {name: _validator(tool.schema) for name, tool in offers.tools.items()}
-        self.recovered, self.unneeded, self.any_use = Share(), Share(), Share()
+        self.recovered, self.unneeded, self.any_use = CaseShare(), CaseShare(), CaseShare()
         self.tools: dict[str, ToolCounts] = {name: ToolCounts(self.any_use) for name in offers.tools}
-        self.skills: dict[str, Share] = {skill.name: Share() for skill in offers.skills if not skill.as_text}
+        self.skills: dict[str, CaseShare] = {skill.name: CaseShare() for skill in offers.skills if not skill.as_text}
         self.confusion: Counter[tuple[str, str]] = Counter()
         self.resources: Counter[str] = Counter()
         self.prompts: Counter[str] = Counter()
         self.invalid: Counter[tuple[str, str]] = Counter()  # by tool and reason
         self.trials = self.unknown = 0
 
-    def add(self, case: Case, calls: Sequence[Call] | None, expected: Sequence[ExpectedCall] | None) -> None:
+    def add(self, case: Case, calls: Sequence[MadeCall] | None, expected: Sequence[ExpectedCall] | None) -> None:
         """Add a trial: its calls, and those that its case asks for."""
         if calls is None:
             self.unknown += 1
@@ -97,7 +101,7 @@ class ArmCounts:
         if expected is not None:
             self._add_expected(case, tools, expected)
 
-    def _add_calls(self, case: Case, calls: Sequence[Call]) -> None:
+    def _add_calls(self, case: Case, calls: Sequence[MadeCall]) -> None:
         self.any_use.add(case, hits=int(bool(calls)))
         for name in _names(calls):
             own, counts = [call for call in calls if call.name == name], self._tool(name)
@@ -109,13 +113,13 @@ class ArmCounts:
                 counts.valid.add(case, hits=reasons.count(""), of=len(own))
                 self.invalid.update((name, reason) for reason in reasons if reason)
 
-    def _add_recovery(self, case: Case, calls: Sequence[Call]) -> None:
+    def _add_recovery(self, case: Case, calls: Sequence[MadeCall]) -> None:
         """Count tools that failed in a trial, and those of them that worked at a later call of the same trial."""
         for name in dict.fromkeys(call.name for call in calls if call.error):
             own = [call.error for call in calls if call.name == name]
             self.recovered.add(case, hits=int(False in own[own.index(True) :]))
 
-    def _add_offers(self, case: Case, calls: Sequence[Call]) -> None:
+    def _add_offers(self, case: Case, calls: Sequence[MadeCall]) -> None:
         """Count resources, prompts and skills that were used."""
         used = set()
         for call in calls:
@@ -129,7 +133,7 @@ class ArmCounts:
         for name, share in self.skills.items():
             share.add(case, hits=int(name in used))
 
-    def _add_expected(self, case: Case, calls: Sequence[Call], expected: Sequence[ExpectedCall]) -> None:
+    def _add_expected(self, case: Case, calls: Sequence[MadeCall], expected: Sequence[ExpectedCall]) -> None:
         if not expected:
             self.unneeded.add(case, hits=int(bool(calls)))
             self.confusion.update((NONE, name) for name in _names(calls) or [NONE])
@@ -161,17 +165,17 @@ class ArmCounts:
         matches = [name for name in self._offers.tools if is_named(_as_call(name), expected)]
         return matches[0] if len(matches) == 1 else expected
 
-    def _is(self, name: str, expected: ExpectedCall, calls: Sequence[Call]) -> bool:
+    def _is(self, name: str, expected: ExpectedCall, calls: Sequence[MadeCall]) -> bool:
         return any(call.name == name and is_named(call, expected.name) for call in calls)
 
 
-def _names(calls: Iterable[Call]) -> list[str]:
+def _names(calls: Iterable[MadeCall]) -> list[str]:
     return list(dict.fromkeys(call.name for call in calls))
 
 
-def _as_call(name: str) -> Call:
+def _as_call(name: str) -> MadeCall:
     server, _, tool = name.partition(".")
-    return Call(tool, server, None)
+    return MadeCall(tool, server, None)
 
 
 def _validator(schema: Mapping[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from fairtrial.analyse.comparison import Comparison, Verdict
 from fairtrial.analyse.offered import OfferedServer, Offers, added, offers_of
 from fairtrial.analyse.score_table import choose, read_scores, sources_of
 from fairtrial.analyse.stored_run import StoredRun
-from fairtrial.analyse.tool_counts import NONE, ArmCounts, Share, ToolCounts
+from fairtrial.analyse.tool_counts import NONE, ArmCounts, CaseShare, ToolCounts
 from fairtrial.core.calls import calls_of, expected_calls
 from fairtrial.core.experiment import Arm
 from fairtrial.core.score import Scale
@@ -26,7 +26,7 @@ _TAKEN = ("cost_usd", "latency_ms")
 _IN_TEMPLATES = r'\{% raw %\}|\{\{ "'  # before the text of a skill
 
 
-class Rate(msgspec.Struct, frozen=True, kw_only=True):
+class OfferRate(msgspec.Struct, frozen=True, kw_only=True):
     """A share: so many of so many, with an interval over cases; without any there is no share."""
 
     hits: int
@@ -35,7 +35,7 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
     ci95: Interval | None
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
+class OfferDifference(msgspec.Struct, frozen=True, kw_only=True):
     """By how much an arm differs from its baseline, on the cases that both have."""
 
     metric: str  # empty for the score
@@ -53,8 +53,8 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
     arm: str
     baseline: str
     other_system: bool  # whether the system prompts differ too, so that not only `what` makes the difference
-    score: Difference
-    taken: list[Difference]  # cost and latency, where they are known
+    score: OfferDifference
+    taken: list[OfferDifference]  # cost and latency, where they are known
 
 
 class ToolStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,11 +63,11 @@ class ToolStats(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     offered: bool  # whether a server of the condition has it; the agent's own tools and invented ones are not offered
     tokens: int | None
-    use: Rate  # trials that called it
-    success: Rate  # calls that worked
-    valid: Rate  # calls whose arguments fit its schema
-    chosen: Rate  # trials that called it, of those whose cases ask for it
-    arguments: Rate  # of these, with the arguments that the case asks for
+    use: OfferRate  # trials that called it
+    success: OfferRate  # calls that worked
+    valid: OfferRate  # calls whose arguments fit its schema
+    chosen: OfferRate  # trials that called it, of those whose cases ask for it
+    arguments: OfferRate  # of these, with the arguments that the case asks for
 
 
 class SkillStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ class SkillStats(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     tokens: int
     as_text: bool
-    use: Rate | None  # None if it was part of the system prompt
+    use: OfferRate | None  # None if it was part of the system prompt
 
 
 class Confusion(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,12 +97,12 @@ class ArmToolReport(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int | None  # that the descriptions take before any call
     trials: int  # whose tool calls are known
     unknown: int
-    any_use: Rate  # trials that called any tool
+    any_use: OfferRate  # trials that called any tool
     tools: list[ToolStats]
     skills: list[SkillStats]
     never_called: list[str]
-    recovered: Rate  # tools that failed in a trial and worked at a later call
-    unneeded: Rate  # trials that called a tool, of those whose cases ask for none
+    recovered: OfferRate  # tools that failed in a trial and worked at a later call
+    unneeded: OfferRate  # trials that called a tool, of those whose cases ask for none
     confusion: Confusion | None
     invalid: list[tuple[str, str, int]]  # tool, what was wrong with its arguments, how often
     resources: dict[str, int]
@@ -211,9 +211,9 @@ def _tool(name: str, offers: Offers, counts: ToolCounts) -> ToolStats:
     )
 
 
-def _rate(share: Share) -> Rate:
+def _rate(share: CaseShare) -> OfferRate:
     result: Aggregate | None = share.aggregate() if share.chances else None
-    return Rate(
+    return OfferRate(
         hits=share.hits,
         of=share.chances,
         share=result.mean if result else None,
@@ -293,13 +293,13 @@ def _own_system(arm: Arm) -> str:
     return system[: found.start()] if found else system
 
 
-def _difference(pair: Comparison, arm: str) -> Difference:
+def _difference(pair: Comparison, arm: str) -> OfferDifference:
     """Return a comparison as that of this arm with the other one."""
     turned = pair.a != arm
     sign = -1.0 if turned else 1.0
     bounds = None if pair.ci95 is None else sorted(sign * bound + 0.0 for bound in pair.ci95)
     opposite: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
-    return Difference(
+    return OfferDifference(
         metric=pair.metric,
         scale=pair.scale,
         difference=None if pair.difference is None else sign * pair.difference + 0.0,

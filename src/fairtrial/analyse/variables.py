@@ -13,7 +13,7 @@ from fairtrial.text.printable import counted
 _AGENTS = ("claude_code", "codex", "gemini_cli", "opencode", "tool_agent", "command")
 
 
-class Variable(msgspec.Struct, frozen=True, kw_only=True):
+class ControlVariable(msgspec.Struct, frozen=True, kw_only=True):
     """Something that affects results: how well it is controlled, its impact, and how that is mitigated."""
 
     name: str
@@ -23,28 +23,28 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True):
     mitigation: str
 
 
-def variables(run: StoredRun) -> list[Variable]:
+def variables(run: StoredRun) -> list[ControlVariable]:
     """Return every variable of a run. Full reproducibility is not claimed: models behind an API change."""
     return [*_fixed(run), *_targets(run), *_tools(run), *_judges(run), *_chance(run)]
 
 
-def _fixed(run: StoredRun) -> Iterator[Variable]:
+def _fixed(run: StoredRun) -> Iterator[ControlVariable]:
     plan = run.plan
-    yield Variable(
+    yield ControlVariable(
         name="dataset",
         control="fixed",
         value=", ".join([counted(plan.case_count, "case"), *_revision(run), f"SHA-256 {plan.dataset_sha256[:16]}…"]),
         impact="different cases give a different result",
         mitigation="stored with the run; comparisons use common cases only",
     )
-    yield Variable(
+    yield ControlVariable(
         name="prompts and parameters",
         control="fixed",
         value=", ".join(sorted({arm.condition.name for arm in run.plan_arms})),
         impact="wording and temperature change answers",
         mitigation="stored before variables are filled in; part of every trial's identity",
     )
-    yield Variable(
+    yield ControlVariable(
         name="scorers",
         control="fixed",
         value=", ".join(sorted(set(map(scorer_label, scorers_used(run.store, run.record, run.plan_arms))))),
@@ -60,12 +60,12 @@ def _revision(run: StoredRun) -> Iterator[str]:
         yield f"{origin['dataset']} ({origin['split']}) at {origin['revision'][:12]}"
 
 
-def _targets(run: StoredRun) -> Iterator[Variable]:
+def _targets(run: StoredRun) -> Iterator[ControlVariable]:
     targets = {arm.target.id: arm.target for arm in run.plan_arms}
     agents = [name for name, target in targets.items() if target.kind in _AGENTS]
     models = [name for name in targets if name not in agents]
     if models:
-        yield Variable(
+        yield ControlVariable(
             name="models",
             control="uncontrolled",
             value=", ".join(models),
@@ -73,7 +73,7 @@ def _targets(run: StoredRun) -> Iterator[Variable]:
             mitigation="the model's own name is kept with each answer; repeats and series show the variation",
         )
     if agents:
-        yield Variable(
+        yield ControlVariable(
             name="agents",
             control="uncontrolled",
             value=", ".join(agents),
@@ -82,10 +82,10 @@ def _targets(run: StoredRun) -> Iterator[Variable]:
         )
 
 
-def _tools(run: StoredRun) -> Iterator[Variable]:
+def _tools(run: StoredRun) -> Iterator[ControlVariable]:
     servers = sorted({server.name for arm in run.plan_arms for server in arm.condition.mcp})
     if servers:
-        yield Variable(
+        yield ControlVariable(
             name="MCP servers",
             control="best effort",
             value=", ".join(servers),
@@ -94,10 +94,10 @@ def _tools(run: StoredRun) -> Iterator[Variable]:
         )
 
 
-def _judges(run: StoredRun) -> Iterator[Variable]:
+def _judges(run: StoredRun) -> Iterator[ControlVariable]:
     judges = [judge["name"] for judge in run.settings.get("judges", ())]
     if judges:
-        yield Variable(
+        yield ControlVariable(
             name="judges",
             control="best effort",
             value=", ".join(judges),
@@ -106,17 +106,17 @@ def _judges(run: StoredRun) -> Iterator[Variable]:
         )
 
 
-def _chance(run: StoredRun) -> Iterator[Variable]:
+def _chance(run: StoredRun) -> Iterator[ControlVariable]:
     repeats = sorted({arm.repeats for arm in run.plan_arms})
     shown = counted(repeats[0], "repeat") if repeats[0] == repeats[-1] else f"{repeats[0]}–{repeats[-1]} repeats"
-    yield Variable(
+    yield ControlVariable(
         name="chance",
         control="uncontrolled",
         value=f"{shown} per case",
         impact="the same question gets different answers",
         mitigation="repeats are independent and averaged first; intervals are over cases; several runs make a series",
     )
-    yield Variable(
+    yield ControlVariable(
         name="network and load",
         control="best effort",
         value=f"{run.settings.get('concurrency')} calls at once",

@@ -32,7 +32,7 @@ from fairtrial.api.waiting import twin
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import Aggregate
 from fairtrial.store import Store
-from fairtrial.workflows.baselines import Baseline, baseline_for
+from fairtrial.workflows.baselines import GateBaseline, baseline_for
 
 if TYPE_CHECKING:
     from fairtrial.analyse.comparison import Comparison, Comparisons
@@ -128,7 +128,7 @@ def gate(
         opened = source.runs[0].store if store is None else Store(store, create=False)
         baseline = baseline_for(named, opened, source.runs[0])
     else:
-        baseline = Baseline(None if named is None else one_source(named, store), "")
+        baseline = GateBaseline(None if named is None else one_source(named, store), "")
     return check(source, baseline.source, terms, baseline=baseline.words)
 
 

@@ -17,7 +17,7 @@ from fairtrial.core.functions import Functions
 from fairtrial.store import Store
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.score_table import ScoreTable, Source
+    from fairtrial.analyse.score_table import RunSource, ScoreTable
 
 
 AnySuite = Suite | Mapping[str, Any] | str | Path
@@ -50,7 +50,7 @@ def first_run(name: str, store: str | None) -> Run:
     return Run(opened, opened.find_runs(name)[0])
 
 
-def sources_given(runs: AnyRuns, store: str | None = None) -> list[Source]:
+def sources_given(runs: AnyRuns, store: str | None = None) -> list[RunSource]:
     """Return runs as sources; one name may be that of a series or a tag."""
     given = [runs] if isinstance(runs, Run | str) else list(runs)
     if not given:
@@ -110,7 +110,7 @@ def from_points(name: str, value: float, least: float) -> float:
     return value / 100
 
 
-def one_source(runs: AnyRuns, store: str | None) -> Source:
+def one_source(runs: AnyRuns, store: str | None) -> RunSource:
     """Return one run or series; refuse several."""
     sources = sources_given(runs, store)
     if len(sources) > 1:

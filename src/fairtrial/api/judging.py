@@ -26,7 +26,7 @@ from fairtrial.judging.calibration import Calibration
 from fairtrial.store import Store
 from fairtrial.workflows import calibrate as calibrating
 from fairtrial.workflows import pairwise as pairing
-from fairtrial.workflows.label import Label, add_labels, read_labels, write_sample
+from fairtrial.workflows.label import PersonLabel, add_labels, read_labels, write_sample
 
 if TYPE_CHECKING:
     from fairtrial.analyse.labels import ArmLabels
@@ -152,7 +152,7 @@ def label(
         for trial, value in labels.items():
             if not 0 <= value <= 1:
                 raise FairtrialError(f"a label in Python is a number from 0 to 1, not {value} for `{trial}`")
-        count = add_labels(opened, [Label(trial, float(value)) for trial, value in labels.items()], by=by)
+        count = add_labels(opened, [PersonLabel(trial, float(value)) for trial, value in labels.items()], by=by)
     elif labels is not None:
         count = add_labels(opened, read_labels(Path(labels)), by=by)
     return Labels(run_id=opened.id, answers=count, arms={arm.arm: arm.labels for arm in opened.arms})

@@ -14,7 +14,7 @@ MIN_WIDTH = 16  # a narrower bar would be bent by rounding
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
-class Axis:
+class TextAxis:
     """Numbers from left to right, over so many characters; the ends are round numbers."""
 
     def __init__(

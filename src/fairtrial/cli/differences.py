@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rich.text import Text
 
 from fairtrial.analyse.comparison import Verdict
-from fairtrial.cli.axis import MIN_WIDTH, Axis
+from fairtrial.cli.axis import MIN_WIDTH, TextAxis
 from fairtrial.cli.layout import QUIET, VERDICT_STYLES, Column, cells, table_lines, total_width
 from fairtrial.cli.tables import short_names
 from fairtrial.core.formatting import Scale, interval_words, signs
@@ -52,7 +52,7 @@ def difference_lines(by: str, rows: Sequence[Row], width: int, *, plain: bool) -
 def _drawn(rows: Sequence[Row], width: int) -> Column:
     factor = Scale(rows[0].metric).factor
     ends = [factor * end for row in rows for end in (row.difference, *(row.ci95 or ())) if end is not None]
-    axis = Axis(ends, width, zero=True)
+    axis = TextAxis(ends, width, zero=True)
     bars = [
         axis.bar(
             None if row.difference is None else factor * row.difference,

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fairtrial.analyse.leaderboard import Contender, Leaderboard
 from fairtrial.analyse.summary import ArmSummary
-from fairtrial.cli.axis import MIN_WIDTH, Axis
+from fairtrial.cli.axis import MIN_WIDTH, TextAxis
 from fairtrial.cli.layout import FIRST, QUIET, VERDICT_STYLES, Column, cells, rule, table_lines
 from fairtrial.cli.tables import shortened
 from fairtrial.core.formatting import Scale, interval_words, milliseconds, signs
@@ -182,7 +182,7 @@ def _intervals(board: Leaderboard, width: int) -> Column:
     factor = Scale(board.metric).factor
     rows = [(_times(p.aggregate.mean, factor), _both(p.aggregate.ci95, factor)) for p in board.places]
     ends = [end for mean, bounds in rows for end in (mean, *(bounds or ())) if end is not None]
-    axis = Axis(ends, width, within=(-math.inf, math.inf) if board.metric else (0.0, 100.0))
+    axis = TextAxis(ends, width, within=(-math.inf, math.inf) if board.metric else (0.0, 100.0))
     styles = [_style(board, place.label) for place in board.places]
     bars = [axis.bar(mean, bounds, style) for (mean, bounds), style in zip(rows, styles, strict=True)]
     return Column(axis.head(), [*bars, *(axis.bar(None, None) for _ in board.unscored)])
@@ -194,7 +194,7 @@ def _differences(board: Leaderboard, width: int) -> Column:
     distances = [place.to_first for place in board.places]
     rows = [(None, None) if d is None else (_times(d.difference, factor), _both(d.ci95, factor)) for d in distances]
     ends = [end for mean, bounds in rows for end in (mean, *(bounds or ())) if end is not None]
-    axis = Axis(ends, width, zero=True)
+    axis = TextAxis(ends, width, zero=True)
     bars = [axis.bar(mean, bounds) for mean, bounds in rows]
     return Column(axis.head(), [*bars, *(Text("") for _ in board.unscored)])
 

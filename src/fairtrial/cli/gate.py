@@ -32,14 +32,14 @@ from fairtrial.cli.options import (
 from fairtrial.cli.watch import watcher
 from fairtrial.reports.json import gate_document, gate_outlook_document
 from fairtrial.text.printable import counted
-from fairtrial.workflows.baselines import Baseline, baseline_for, keep_baseline
+from fairtrial.workflows.baselines import GateBaseline, baseline_for, keep_baseline
 from fairtrial.workflows.until_sure import abuy_until_sure
 
 if TYPE_CHECKING:
     from fairtrial.analyse.gate import Gate, Terms
-    from fairtrial.analyse.score_table import Source
+    from fairtrial.analyse.score_table import RunSource
     from fairtrial.store import Store
-    from fairtrial.workflows.baselines import Baseline
+    from fairtrial.workflows.baselines import GateBaseline
 
 NOT_RUN = "answers"  # the check of a gate for which nothing could be asked
 
@@ -174,7 +174,7 @@ def command(
     if plan or aa:
         _foresee(source, terms, plan=plan, aa=aa, repeats=repeats, as_json=as_json)
         return 0
-    baseline = Baseline(None, "")
+    baseline = GateBaseline(None, "")
     if not_run:
         result = _not_run(source, not_run, terms)
     else:
@@ -191,28 +191,28 @@ def command(
     )  # fmt: skip
 
 
-def _forewarn(source: Source, *, needed: bool) -> None:
+def _forewarn(source: RunSource, *, needed: bool) -> None:
     """Say which models of a run end, where more is planned or bought of it."""
     if needed:
         say_what_ends(source.runs[0].store, source.runs[0].record)
 
 
-def _baseline(given: str | None, source: Source, opened: Store, folder: Path) -> Baseline:
+def _baseline(given: str | None, source: RunSource, opened: Store, folder: Path) -> GateBaseline:
     """Find the run to compare with, as the command or the suite names it."""
     spec = gate_spec(source.runs[0])
     name = given or (spec.against if spec else None)
-    return Baseline(None, "") if name is None else baseline_for(name, opened, source.runs[0], folder)
+    return GateBaseline(None, "") if name is None else baseline_for(name, opened, source.runs[0], folder)
 
 
-def _not_run(source: Source, reason: str, terms: Terms) -> Gate:
+def _not_run(source: RunSource, reason: str, terms: Terms) -> Gate:
     """Return a gate that says that nothing was run: nobody can tell."""
     checks = [GateCheck(name=NOT_RUN, arm="all arms", result="cannot tell", message=reason)]
     return Gate(run_ids=[run.id for run in source.runs], against=[], checks=checks, unsure=terms.unsure)
 
 
 def _until_sure(
-    source: Source, baseline: Baseline, terms: Terms, budget_usd: float, *, quiet: bool
-) -> tuple[Gate, Source]:
+    source: RunSource, baseline: GateBaseline, terms: Terms, budget_usd: float, *, quiet: bool
+) -> tuple[Gate, RunSource]:
     """Ask more until the gate can tell; say what that took."""
     import msgspec
 
@@ -230,8 +230,8 @@ def _until_sure(
 
 def _show(
     result: Gate,
-    source: Source,
-    reference: Source | None,
+    source: RunSource,
+    reference: RunSource | None,
     *,
     renderers: dict[str, Any],
     metric: str,
@@ -256,7 +256,7 @@ def _show(
     return result.exit_code
 
 
-def _keep(result: Gate, source: Source, where: str) -> None:
+def _keep(result: Gate, source: RunSource, where: str) -> None:
     """Keep a run that passed as a baseline: with one that did not, the next gate would compare a loss with itself."""
     if result.exit_code or any(check.name == NOT_RUN for check in result.checks):
         why = "the gate blocked it" if result.result == "failed" else "the gate cannot tell whether it passes"
@@ -267,7 +267,7 @@ def _keep(result: Gate, source: Source, where: str) -> None:
     click.echo(f"kept as a baseline: {keep_baseline(source, where)}", err=True)
 
 
-def _foresee(source: Source, terms: Terms, *, plan: bool, aa: bool, repeats: int | None, as_json: bool) -> None:
+def _foresee(source: RunSource, terms: Terms, *, plan: bool, aa: bool, repeats: int | None, as_json: bool) -> None:
     """Print what the gate can decide, and how often it would contradict itself."""
     planned = plan_gate(source, terms, repeats=repeats) if plan else None
     itself = gate_against_itself(source, terms) if aa else None

@@ -25,7 +25,7 @@ from fairtrial.reports.md import render_gate
 
 if TYPE_CHECKING:
     from fairtrial.analyse.gate import Gate
-    from fairtrial.analyse.score_table import Source
+    from fairtrial.analyse.score_table import RunSource
 
 _MOST_ANNOTATIONS = 10  # GitHub shows no more of a step
 
@@ -51,7 +51,7 @@ def renderer(output: str, metric: str) -> Callable[[Gate], str] | None:
     raise click.UsageError(f"{output}: the file name must end in .md, .junit.xml, .json or .html")
 
 
-def write_output(path: Path, render: Callable[[Gate], str] | None, result: Gate, source: Source) -> None:
+def write_output(path: Path, render: Callable[[Gate], str] | None, result: Gate, source: RunSource) -> None:
     """Write one file: the result, or the report of the run."""
     if render is not None:
         write(path, render(result))
@@ -93,7 +93,7 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def comment(result: Gate, source: Source, against: Source | None, service: str, report: str | None) -> None:
+def comment(result: Gate, source: RunSource, against: RunSource | None, service: str, report: str | None) -> None:
     """Write the comment on the pull request; if that is not possible, say so and let the gate's verdict stand."""
     run = source.runs[0]
     suite = run.record.suite_name

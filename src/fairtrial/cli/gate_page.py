@@ -13,14 +13,14 @@ from fairtrial.text.printable import printable
 
 if TYPE_CHECKING:
     from fairtrial.analyse.gate import Gate
-    from fairtrial.analyse.gate_changes import Changes
+    from fairtrial.analyse.gate_changes import BaselineChanges
     from fairtrial.analyse.gate_plan import AgainstItself, GatePlan
 
 _STYLES = {"passed": "green", "failed": "red", "cannot tell": "yellow"}
 _MOST_FLAKY = 10
 
 
-def print_gate(result: Gate, changes: Changes | None = None) -> None:
+def print_gate(result: Gate, changes: BaselineChanges | None = None) -> None:
     """Print every check and the result."""
     from rich.text import Text
 
@@ -56,7 +56,7 @@ def _listed(result: Gate) -> list[str]:
     return lines
 
 
-def _change_lines(changes: Changes) -> list[str]:
+def _change_lines(changes: BaselineChanges) -> list[str]:
     changed = f"Changed: {'; '.join(changes.changed)}. " if changes.changed else ""
     return [f"{changed}{reuse_words(changes)}"]
 

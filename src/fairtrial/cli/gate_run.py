@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairtrial.store import Store
 
 
-class Ran(NamedTuple):
+class GatedRun(NamedTuple):
     """A run for the gate; `not_run` says why it has no complete answers where nothing could be asked."""
 
     run: Run
@@ -30,7 +30,7 @@ def is_suite(name: str) -> bool:
     return Path(name).suffix.lower() in (".yaml", ".yml", ".json") and Path(name).is_file()
 
 
-def run_for_gate(suite: str, store: Store, *, replay: bool, repeats: int | None, quiet: bool) -> Ran:
+def run_for_gate(suite: str, store: Store, *, replay: bool, repeats: int | None, quiet: bool) -> GatedRun:
     """Run a suite with stored answers wherever they are still valid; without keys, with stored answers only."""
     import msgspec
 
@@ -49,7 +49,7 @@ def run_for_gate(suite: str, store: Store, *, replay: bool, repeats: int | None,
     for known in ending_models(loaded):
         click.echo(known.line, err=True)
     run = run_coroutine(pipeline.arun(loaded, store=store, watch=watcher(quiet=quiet)))
-    return Ran(run, _not_run(run, missing))
+    return GatedRun(run, _not_run(run, missing))
 
 
 def _not_run(run: Run, missing: list[str]) -> str:

@@ -15,7 +15,7 @@ from fairtrial.present.words.judges import label_lines
 from fairtrial.reports.json import labels_document
 from fairtrial.store import opinions
 from fairtrial.text.printable import counted, printable
-from fairtrial.workflows.label import Label, add_labels, read_labels, read_mark, write_sample
+from fairtrial.workflows.label import PersonLabel, add_labels, read_labels, read_mark, write_sample
 
 if TYPE_CHECKING:
     from fairtrial.analyse.run import Run
@@ -79,7 +79,7 @@ def command(
         count = add_labels(stored_run, read_labels(file), by=by)
         click.echo(f"{counted(count, 'answer')} labelled", err=True)
     if trial is not None and score is not None:
-        add_labels(stored_run, [Label(trial, read_mark(score), note)], by=by)
+        add_labels(stored_run, [PersonLabel(trial, read_mark(score), note)], by=by)
     if renew:
         count = opinions.renew_labels(stored_run.store, stored_run.id, stored_run.record.scoring)
         click.echo(f"{counted(count, 'stale label')} now compared with the current judge", err=True)

@@ -10,7 +10,7 @@ from fairtrial.analyse.asked import asked_brief
 from fairtrial.analyse.leaderboard import run_leaderboard
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import ranked
-from fairtrial.cli.axis import MIN_WIDTH, Axis
+from fairtrial.cli.axis import MIN_WIDTH, TextAxis
 from fairtrial.cli.console import Console
 from fairtrial.cli.layout import FIRST, QUIET, Column, cells, print_lines, table_lines, total_width
 from fairtrial.cli.options import in_store, json_option, open_store, option, plain_option, print_json, store_option
@@ -139,7 +139,7 @@ def _name_columns(summaries: list[RunSummary], leaders: list[_Leaders], room: in
 def _bars(leaders: list[_Leaders], width: int) -> Column:
     """Draw the intervals of the leaders on one axis."""
     ends = [end for one in leaders for end in (one.mean, *(one.bounds or ())) if end is not None]
-    axis = Axis(ends or [0.0, 100.0], width, within=(0.0, 100.0))
+    axis = TextAxis(ends or [0.0, 100.0], width, within=(0.0, 100.0))
     return Column(axis.head(), [axis.bar(one.mean, one.bounds, FIRST if one.glyph == "▲" else "") for one in leaders])
 
 

@@ -27,7 +27,7 @@ from fairtrial.providers.retirement import NOTED, retirement, retiring, today
 from fairtrial.providers.sheet import sheet_of
 
 if TYPE_CHECKING:
-    from fairtrial.providers.models import Model
+    from fairtrial.providers.models import KnownModel
     from fairtrial.providers.retirement import Retirement
 
 _RECENT = 90  # days after its end for which a model is listed that no suite names
@@ -146,7 +146,7 @@ def _show_providers(*, as_json: bool) -> None:
         print_providers(rows)
 
 
-def _document(model: Model) -> dict[str, Any]:
+def _document(model: KnownModel) -> dict[str, Any]:
     import msgspec
 
     known = sheet_of(*model.name.split(":", 1))

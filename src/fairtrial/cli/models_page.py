@@ -16,7 +16,7 @@ from fairtrial.cli.layout import QUIET, print_wrapped
 from fairtrial.core.providers import api_providers
 from fairtrial.core.settings import PriceSpec
 from fairtrial.providers import models, price_list
-from fairtrial.providers.models import Model
+from fairtrial.providers.models import KnownModel
 from fairtrial.providers.reasoning import Thinking
 from fairtrial.providers.refresh import Refreshed
 from fairtrial.providers.retirement import Retirement, in_words, retirement, today
@@ -62,7 +62,7 @@ def print_providers(rows: Sequence[tuple[str, bool, tuple[str, ...], int, bool]]
     _print_ages(console)
 
 
-def print_models(found: Sequence[Model]) -> None:
+def print_models(found: Sequence[KnownModel]) -> None:
     """Print the models of a provider."""
     table = _table("model", "window", "in", "out", "cached", "parameters")
     for model in sorted(found, key=lambda model: model.name):
@@ -300,7 +300,7 @@ def _price_rows(provider: str, model: str, facts: Mapping[str, Fact]) -> Iterato
         yield "price", "unknown", ""
 
 
-def listed_model(provider: str, model: str) -> Model | None:
+def listed_model(provider: str, model: str) -> KnownModel | None:
     """Return a model as the price list has it."""
     return next((one for one in models.of_provider(provider) if one.name.partition(":")[2] == model), None)
 

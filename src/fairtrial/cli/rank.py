@@ -11,7 +11,7 @@ import click
 from fairtrial.analyse.leaderboard import table_leaderboard
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.score_table import check_metric, find_sources, read_scores
-from fairtrial.cli.axis import MIN_WIDTH, Axis
+from fairtrial.cli.axis import MIN_WIDTH, TextAxis
 from fairtrial.cli.console import Console
 from fairtrial.cli.layout import (
     FIRST,
@@ -154,7 +154,7 @@ def _bars(ranking: Ranking, styles: Sequence[str], width: int) -> Column:
         end for value, both in zip(values, bounds, strict=True) for end in (value, *(both or ())) if end is not None
     ]
     whole = rated or bool(ranking.metric)
-    axis = Axis(ends, width) if whole else Axis(ends, width, within=(0.0, 100.0))
+    axis = TextAxis(ends, width) if whole else TextAxis(ends, width, within=(0.0, 100.0))
     rows = zip(values, bounds, styles, strict=True)
     return Column(axis.head(), [axis.bar(value, both, style) for value, both, style in rows])
 

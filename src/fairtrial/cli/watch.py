@@ -85,7 +85,7 @@ async def _show_live(session: Session, part: Part | None) -> None:
 
 async def _log_lines(session: Session, part: Part | None) -> None:
     """Write a line for every tenth of the run and for every new kind of failure, for logs."""
-    log = Log(session.progress, part, session.job.settings.budget_usd)
+    log = ProgressLog(session.progress, part, session.job.settings.budget_usd)
     while True:
         await asyncio.sleep(_REFRESH)
         for line in log.lines(time.monotonic()):
@@ -93,7 +93,7 @@ async def _log_lines(session: Session, part: Part | None) -> None:
         sys.stderr.flush()
 
 
-class Log:
+class ProgressLog:
     """Says in lines how a run goes on: at every tenth of it, and where something new goes wrong."""
 
     def __init__(self, progress: Progress, part: Part | None = None, budget: float | None = None) -> None:

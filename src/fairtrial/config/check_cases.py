@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fairtrial.config.checked_suite import CheckedSuite
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.core import registry
 from fairtrial.core.accepted import case_problems
 from fairtrial.core.errors import FairtrialError, Problem
@@ -29,7 +29,7 @@ FIRST_CASES = 10_000  # are checked before a run starts; it takes a fraction of 
 _FILLED_CASES = 100  # whose templates are filled in; of later ones only the names are checked, which is quick
 
 
-def check_cases(suite: CheckedSuite, source: Source, judges: Sequence[str], *, whole: bool) -> None:
+def check_cases(suite: CheckedSuite, source: SuiteSource, judges: Sequence[str], *, whole: bool) -> None:
     """Add every problem of the cases to the source, and count the cases.
 
     `judges` are the names of all judges that the suite has; those that cannot be used were reported before. Unless

@@ -18,7 +18,7 @@ from fairtrial.config.literals import check_literals
 from fairtrial.config.money import check_prices
 from fairtrial.config.resolve import resolve_arms
 from fairtrial.config.run_options import RunOptions
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.config.stopping import stop_rule
 from fairtrial.core import registry
 from fairtrial.core.errors import ProblemsError
@@ -37,7 +37,7 @@ S = TypeVar("S", bound=CheckedSuite)
 
 
 def check_source(
-    suite: S, source: Source, folder: Path, options: RunOptions, variables: Variables, *, whole: bool = True
+    suite: S, source: SuiteSource, folder: Path, options: RunOptions, variables: Variables, *, whole: bool = True
 ) -> S:
     """Check everything in a source and fill the suite with it; raise ProblemsError with all its problems."""
     document = _read_document(source, variables)
@@ -56,14 +56,14 @@ def check_source(
     return suite
 
 
-def _check_functions(suite: CheckedSuite, source: Source) -> None:
+def _check_functions(suite: CheckedSuite, source: SuiteSource) -> None:
     """Report functions that stand for themselves only where they were given."""
     names = {name for key in suite.scorers for name in functions_in(msgspec.json.decode(key)) if is_given(name)}
     for name in sorted(names - source.functions.keys()):
         source.problem(("scorer",), f"`{name}` is the name of a function that was given in Python; name its module")
 
 
-def _read_document(source: Source, variables: Variables) -> SuiteDocument | None:
+def _read_document(source: SuiteSource, variables: Variables) -> SuiteDocument | None:
     if not isinstance(source.value, dict):
         source.problem((), "a suite must be a mapping with `name`, `targets` and `cases` or `dataset`")
         return None
@@ -83,7 +83,7 @@ def _read_document(source: Source, variables: Variables) -> SuiteDocument | None
     return document
 
 
-def _check_questions(source: Source, document: SuiteDocument) -> None:
+def _check_questions(source: SuiteSource, document: SuiteDocument) -> None:
     """Check that every case has a question: `input`, or the `turns` of a conversation."""
     for index, entry in enumerate(document.cases):
         if entry.input is msgspec.UNSET and not entry.turns and ("cases", index, "input") not in source.unset:
@@ -94,7 +94,7 @@ def _check_questions(source: Source, document: SuiteDocument) -> None:
             source.problem(("cases", index, "turns"), "set `input` or `turns`, not both")
 
 
-def _check_names(source: Source, document: SuiteDocument) -> None:
+def _check_names(source: SuiteSource, document: SuiteDocument) -> None:
     """Check that names shown in terminals and files are plain text."""
     names: list[tuple[KeyPath, str]] = [(("name",), document.name)]
     names += [(("targets", index), entry.id or entry.target) for index, entry in enumerate(document.targets)]
@@ -107,7 +107,7 @@ def _check_names(source: Source, document: SuiteDocument) -> None:
             source.problem(path, problem)
 
 
-def _check_providers(source: Source, document: SuiteDocument) -> None:
+def _check_providers(source: SuiteSource, document: SuiteDocument) -> None:
     """Check that the suite's own servers provide a known API."""
     for name, entry in document.providers.items():
         if entry.kind not in api_kinds():
@@ -115,7 +115,7 @@ def _check_providers(source: Source, document: SuiteDocument) -> None:
             source.problem(("providers", name, "kind"), f"unknown API `{entry.kind}`{hint}")
 
 
-def _keep_spelling(source: Source) -> None:
+def _keep_spelling(source: SuiteSource) -> None:
     """Keep the original spelling of texts that look like numbers or booleans."""
     cases = source.value.get("cases")
     for index, case in enumerate(cases if isinstance(cases, list) else ()):
@@ -127,7 +127,7 @@ def _keep_spelling(source: Source) -> None:
         where[column] = _keep_words(source, ("dataset", "where", column), where[column])
 
 
-def _keep_case(source: Source, path: KeyPath, case: Any) -> None:
+def _keep_case(source: SuiteSource, path: KeyPath, case: Any) -> None:
     if not isinstance(case, dict):
         return
     for key in _TEXT_KEYS:
@@ -139,7 +139,7 @@ def _keep_case(source: Source, path: KeyPath, case: Any) -> None:
     _keep_checks(source, (*path, "checks"), case.get("checks"))
 
 
-def _keep_words(source: Source, path: KeyPath, value: Any) -> Any:
+def _keep_words(source: SuiteSource, path: KeyPath, value: Any) -> Any:
     """Return `yes`, `off` and the like as they were spelled: in a table they are words."""
     if isinstance(value, list):
         return [_keep_words(source, (*path, number), item) for number, item in enumerate(value)]
@@ -148,7 +148,7 @@ def _keep_words(source: Source, path: KeyPath, value: Any) -> Any:
     return source.as_text(path, value) if isinstance(value, bool) else value
 
 
-def _keep_expected(source: Source, path: KeyPath, expected: Any) -> Any:
+def _keep_expected(source: SuiteSource, path: KeyPath, expected: Any) -> Any:
     """Return the `expected` value as it was spelled; in a list, each item."""
     if isinstance(expected, list):
         return [_keep_expected(source, (*path, number), item) for number, item in enumerate(expected)]
@@ -156,7 +156,7 @@ def _keep_expected(source: Source, path: KeyPath, expected: Any) -> Any:
     return expected if text is None else text
 
 
-def _keep_checks(source: Source, path: KeyPath, value: Any) -> None:
+def _keep_checks(source: SuiteSource, path: KeyPath, value: Any) -> None:
     """Keep the original spelling of the texts in page checks, at any depth."""
     items: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
@@ -169,7 +169,7 @@ def _keep_checks(source: Source, path: KeyPath, value: Any) -> None:
 
 def _resolve(
     suite: CheckedSuite,
-    source: Source,
+    source: SuiteSource,
     document: SuiteDocument,
     folder: Path,
     options: RunOptions,
@@ -194,7 +194,7 @@ def _resolve(
     )
 
 
-def _with_defaults(source: Source, document: SuiteDocument) -> SuiteDocument:
+def _with_defaults(source: SuiteSource, document: SuiteDocument) -> SuiteDocument:
     """Apply the defaults of a built-in suite, unless the file overrides them."""
     if document.suite is None:
         return document
@@ -219,7 +219,7 @@ def _settings(document: SuiteDocument, options: RunOptions) -> Settings:
     )
 
 
-def _dataset_usable(source: Source, document: SuiteDocument, folder: Path) -> bool:
+def _dataset_usable(source: SuiteSource, document: SuiteDocument, folder: Path) -> bool:
     assert document.dataset is not None
     problems = list(dataset_problems(document.dataset, folder))
     for key, message in problems:

@@ -21,7 +21,7 @@ from fairtrial.config.document import DatasetEntry, SuiteDocument
 from fairtrial.config.drawing import Drawing, Located
 from fairtrial.config.run_options import RunOptions
 from fairtrial.config.skills import skill_files, skill_paths
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.config.web_files import is_address
 from fairtrial.config.workspaces import own_fields, workspace_files, workspace_paths
 from fairtrial.core.errors import Problem, ProblemsError
@@ -38,7 +38,7 @@ from fairtrial.text.printable import counted
 
 if TYPE_CHECKING:
     from fairtrial.config.python import Made
-    from fairtrial.config.rows import Rows
+    from fairtrial.config.rows import GivenRows
 
 _TAG = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -53,7 +53,7 @@ class CheckedSuite:
     def fill(
         self,
         *,
-        source: Source,
+        source: SuiteSource,
         document: SuiteDocument,
         folder: Path,
         options: RunOptions,
@@ -211,7 +211,7 @@ class CheckedSuite:
         return self._dataset.origin() if self._dataset else None
 
     @property
-    def _rows(self) -> Rows | None:
+    def _rows(self) -> GivenRows | None:
         return self._made.rows if self._made else None
 
     def files(self) -> Iterator[File]:

@@ -11,7 +11,7 @@ from fairtrial.config.document import ConditionEntry, SuiteDocument
 from fairtrial.config.mcp_servers import servers_of
 from fairtrial.config.run_options import RunOptions
 from fairtrial.config.skills import resolve_skills
-from fairtrial.config.source import Source, check_choice, check_scorer
+from fairtrial.config.source import SuiteSource, check_choice, check_scorer
 from fairtrial.config.style_files import style_entries
 from fairtrial.config.wording import Wording, needs_templates, prompts_of, system_text, wording_of
 from fairtrial.core import registry
@@ -22,7 +22,7 @@ from fairtrial.core.options import Path as KeyPath
 
 
 def chosen_conditions(
-    source: Source, document: SuiteDocument, folder: Path, options: RunOptions
+    source: SuiteSource, document: SuiteDocument, folder: Path, options: RunOptions
 ) -> Iterator[tuple[str, ConditionEntry, Condition]]:
     """Yield the selected conditions, each with its name and its entry."""
     common = ConditionEntry(system=document.system, system_file=document.system_file)
@@ -49,14 +49,14 @@ def _condition_name(document: SuiteDocument, entry: str, wording: str) -> str:
     return f"{entry}/{wording}" if document.conditions else wording
 
 
-def _wordings(source: Source, document: SuiteDocument, folder: Path) -> dict[str, Wording | None]:
+def _wordings(source: SuiteSource, document: SuiteDocument, folder: Path) -> dict[str, Wording | None]:
     """Return the suite's prompts by name; without any, the cases are asked as they are."""
     found = {name: wording_of(source, ("prompts", name), prompt, folder) for name, prompt in document.prompts.items()}
     return {name: wording for name, wording in found.items() if wording} or {"": None}
 
 
 def _condition(
-    source: Source, path: KeyPath, entry: ConditionEntry, document: SuiteDocument, folder: Path, system: str
+    source: SuiteSource, path: KeyPath, entry: ConditionEntry, document: SuiteDocument, folder: Path, system: str
 ) -> Condition:
     prompts = prompts_of(source, path, entry, folder)
     check_scorer(source, (*path, "scorer"), entry.scorer if document.conditions else None)
@@ -73,7 +73,7 @@ def _condition(
 
 
 def _worded(
-    source: Source,
+    source: SuiteSource,
     path: KeyPath,
     condition: Condition,
     wording: Wording | None,
@@ -101,7 +101,7 @@ def _worded(
 
 
 def _entries(
-    source: Source, document: SuiteDocument, common: ConditionEntry, folder: Path
+    source: SuiteSource, document: SuiteDocument, common: ConditionEntry, folder: Path
 ) -> dict[str, ConditionEntry]:
     """Return the conditions: those of the suite, else the styles of its problems, else one default."""
     if document.conditions:
@@ -115,7 +115,7 @@ def _entries(
     return {"default": common}
 
 
-def check_condition_names(source: Source, path: KeyPath, chosen: list[str], document: SuiteDocument) -> None:
+def check_condition_names(source: SuiteSource, path: KeyPath, chosen: list[str], document: SuiteDocument) -> None:
     """Report conditions of a target or a case that the suite does not have."""
     entries, wordings = list(document.conditions) or ["default"], list(document.prompts) or [""]
     names = [_condition_name(document, entry, wording) for entry in entries for wording in wordings]

@@ -13,7 +13,7 @@ import msgspec
 from fairtrial.config.attach import read_attached
 from fairtrial.config.defaults import row_with_defaults
 from fairtrial.config.document import DatasetEntry
-from fairtrial.config.selection import Numbered, Selection, as_number, where_problems
+from fairtrial.config.selection import Numbered, RowSelection, as_number, where_problems
 from fairtrial.core.experiment import Case, read_expected
 from fairtrial.core.file import Attachment
 from fairtrial.core.ids import canonical_json
@@ -107,7 +107,7 @@ class Dataset:
         """
         self._defaults, self._fetches = defaults, fetch
         self.entry, self._folder, self._wanted = entry, folder, wanted
-        self._selection = Selection(entry)
+        self._selection = RowSelection(entry)
         self._origin: dict[str, Any] = {}
         self.files = self._fetch() if is_hub(entry.path) else find_files(entry.path, folder)
         self._options = _table_options(entry)

@@ -11,7 +11,7 @@ import msgspec
 from fairtrial.config.attach import read_attached
 from fairtrial.config.case_document import CaseEntry, CaseSettings, ParamsEntry
 from fairtrial.config.document import SuiteDocument
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case
 from fairtrial.core.options import build_scorer
@@ -20,7 +20,7 @@ from fairtrial.text.printable import name_problem
 KEY = "case_defaults"
 
 
-def with_case_defaults(source: Source, document: SuiteDocument, folder: Path) -> SuiteDocument:
+def with_case_defaults(source: SuiteSource, document: SuiteDocument, folder: Path) -> SuiteDocument:
     """Check the defaults, report what is wrong with them, and apply the others to the cases in the file."""
     if KEY not in source.value:
         return document

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.config.document import JudgeEntry, SuiteDocument
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.config.targets import TargetResolver
 from fairtrial.config.wording import check_template
 from fairtrial.core import registry
@@ -23,7 +23,7 @@ from fairtrial.core.variables import Variables
 
 
 def resolve_judges(
-    source: Source, document: SuiteDocument, folder: Path, variables: Variables
+    source: SuiteSource, document: SuiteDocument, folder: Path, variables: Variables
 ) -> tuple[JudgeSpec, ...]:
     """Return the judges of a suite: one, a panel of several, or none."""
     if document.judge is not None and document.judges:
@@ -60,7 +60,7 @@ def has_turns(document: SuiteDocument) -> bool:
     return from_rows or any(case.turns[1:] for case in document.cases)
 
 
-def resolve_user(source: Source, document: SuiteDocument, folder: Path, variables: Variables) -> UserSpec | None:
+def resolve_user(source: SuiteSource, document: SuiteDocument, folder: Path, variables: Variables) -> UserSpec | None:
     """Return the simulated user of a suite, if it has one."""
     entry = document.user
     if entry is None:
@@ -112,9 +112,9 @@ def suite_vars(suite_text: str, variables: Variables) -> dict[str, Any]:
     return dict(_stored_suite(suite_text, variables)[1].vars)
 
 
-def _stored_suite(text: str, variables: Variables) -> tuple[Source, SuiteDocument]:
+def _stored_suite(text: str, variables: Variables) -> tuple[SuiteSource, SuiteDocument]:
     """Read the text of a suite that was checked before it was stored."""
-    source = Source(text, "suite", variables)
+    source = SuiteSource(text, "suite", variables)
     document = read(SuiteDocument, source.value, [])
     assert document is not None
     source.problems.clear()
@@ -122,7 +122,7 @@ def _stored_suite(text: str, variables: Variables) -> tuple[Source, SuiteDocumen
 
 
 def resolve_embedders(
-    source: Source, document: SuiteDocument, folder: Path, variables: Variables, names: Iterable[str]
+    source: SuiteSource, document: SuiteDocument, folder: Path, variables: Variables, names: Iterable[str]
 ) -> dict[str, TargetSpec]:
     """Return the models whose embeddings scorers need, by name."""
     embedders = {}
@@ -149,7 +149,7 @@ def embedders_named(names: Iterable[str], variables: Variables, folder: Path, su
 
 
 def _resolve_judge(
-    source: Source, path: KeyPath, document: SuiteDocument, folder: Path, variables: Variables, entry: JudgeEntry
+    source: SuiteSource, path: KeyPath, document: SuiteDocument, folder: Path, variables: Variables, entry: JudgeEntry
 ) -> JudgeSpec | None:
     target = TargetResolver(source, document, folder, variables).resolve(path, entry)
     if target is None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.core.options import Path
 from fairtrial.core.secrets import Secret, is_credential, keys_in, looks_secret, secrets_in_url
 from fairtrial.core.variables import Variables
@@ -17,7 +17,7 @@ _ASSIGNMENT = re.compile(r"([\w-]+)[\"']?\s*[=:]\s*[\"']?((?:(?:bearer|basic|tok
 _LONG = 20  # a value of this length is a key even without digits
 
 
-def check_literals(source: Source, variables: Variables) -> None:
+def check_literals(source: SuiteSource, variables: Variables) -> None:
     """Report every key in the suite text, and hide its value from then on."""
     for path, text in _candidate_texts(source.value):
         for name, value in _keys_in(path, variables.hide(text) if path not in source.spelling else text):

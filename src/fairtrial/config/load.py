@@ -9,7 +9,7 @@ from pathlib import Path
 from fairtrial.config.check_suite import check_source
 from fairtrial.config.keys import variables_of
 from fairtrial.config.run_options import RunOptions
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.config.suite import Suite
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
@@ -76,5 +76,5 @@ def parse_suite(
         variables = variables_of(folder, placeholders=placeholders)
     else:
         variables = Variables(environment, placeholders=placeholders)
-    source = Source(text, file, variables)
+    source = SuiteSource(text, file, variables)
     return check_source(Suite.__new__(Suite), source, folder, options, variables, whole=whole)

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from fairtrial.config.document import AuthEntry, ConditionEntry, McpEntry, SuiteDocument
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.core import registry
 from fairtrial.core.experiment import (
     McpAuth,
@@ -20,7 +20,7 @@ from fairtrial.core.options import Path as KeyPath
 
 
 def servers_of(
-    source: Source, path: KeyPath, entry: ConditionEntry, document: SuiteDocument, folder: Path
+    source: SuiteSource, path: KeyPath, entry: ConditionEntry, document: SuiteDocument, folder: Path
 ) -> tuple[McpServer, ...]:
     """Return the MCP servers that a condition uses."""
     entries = {**document.mcp_servers, **document.mcp_servers_as_desktop}
@@ -41,7 +41,7 @@ def servers_of(
     return tuple(servers)
 
 
-def _server(source: Source, path: KeyPath, name: str, entry: McpEntry, folder: Path) -> McpServer | None:
+def _server(source: SuiteSource, path: KeyPath, name: str, entry: McpEntry, folder: Path) -> McpServer | None:
     if (entry.command is None) == (entry.url is None):
         source.problem(path, "an MCP server needs either `command` (a program) or `url` (an address)")
         return None
@@ -82,7 +82,7 @@ def _server(source: Source, path: KeyPath, name: str, entry: McpEntry, folder: P
     return _with_place(server, folder)
 
 
-def _authorised(source: Source, path: KeyPath, server: McpServer, entry: AuthEntry | None) -> McpServer:
+def _authorised(source: SuiteSource, path: KeyPath, server: McpServer, entry: AuthEntry | None) -> McpServer:
     """Return a server with the access that the suite says: a header with a token, or how to get tokens."""
     if entry is None:
         return server

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from fairtrial.config.rows import COLUMNS, ROW_KEYS, Rows, is_frame, plain_cell, rows_of_frame
-from fairtrial.config.source import Source
+from fairtrial.config.rows import COLUMNS, ROW_KEYS, GivenRows, is_frame, plain_cell, rows_of_frame
+from fairtrial.config.source import SuiteSource
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.fingerprint import code_hash
@@ -92,11 +92,11 @@ class Made:
     def __init__(self, keys: Mapping[str, Any], variables: Variables) -> None:
         self.functions: dict[str, Function] = {}  # those without an importable name
         self.code: dict[str, str] = {}  # hashes of all functions
-        self.rows: Rows | None = None
+        self.rows: GivenRows | None = None
         self._problems: list[tuple[KeyPath, str]] = []
         self.value = value = self._read(keys)
         text = suite_text(value, self.rows, self.code)
-        self.source = Source.of_value(self._live(value), text, NAME, variables, self.functions)
+        self.source = SuiteSource.of_value(self._live(value), text, NAME, variables, self.functions)
         for path, message in self._problems:
             self.source.problem(path, message)
 
@@ -118,7 +118,7 @@ class Made:
         if path is None or isinstance(path, str | Path):
             return self._plain(entry, ("dataset",))
         rows = rows_of_frame(path) if is_frame(path) else iter(path)
-        self.rows = Rows(rows, self._cell)
+        self.rows = GivenRows(rows, self._cell)
         named = {name: name for name in COLUMNS if name not in entry}
         return self._plain({**named, **entry, "path": None}, ("dataset",))
 
@@ -244,7 +244,7 @@ class _Listed(list[Any]):
     """Cases from an iterator, one by one."""
 
 
-def suite_text(value: dict[str, Any], rows: Rows | None, code: Mapping[str, str]) -> str:
+def suite_text(value: dict[str, Any], rows: GivenRows | None, code: Mapping[str, str]) -> str:
     """Return a suite as YAML, one line for each case."""
     head = {name: item for name, item in value.items() if name != "cases"}
     if rows is not None and isinstance(head.get("dataset"), dict):
@@ -266,7 +266,7 @@ def _escaped(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
 
 
-def as_yaml(value: dict[str, Any], rows: Rows | None) -> str:
+def as_yaml(value: dict[str, Any], rows: GivenRows | None) -> str:
     """Return a suite as YAML that needs nothing else; raise if something in it has no name."""
     unnamed = sorted({own_name(name) for name in _given_names(value)})
     if unnamed:

@@ -12,7 +12,7 @@ from fairtrial.config.document import ConditionEntry, SuiteDocument, TargetEntry
 from fairtrial.config.judges import has_turns
 from fairtrial.config.run_options import RunOptions
 from fairtrial.config.skills import given_as_text, with_skill_files
-from fairtrial.config.source import Source, check_choice, check_scorer
+from fairtrial.config.source import SuiteSource, check_choice, check_scorer
 from fairtrial.config.targets import TargetResolver
 from fairtrial.config.workspaces import resolve_workspace
 from fairtrial.core import registry
@@ -25,7 +25,7 @@ from fairtrial.core.workspace import WorkspaceSpec
 
 
 def resolve_arms(
-    source: Source,
+    source: SuiteSource,
     document: SuiteDocument,
     folder: Path,
     options: RunOptions,
@@ -73,7 +73,7 @@ def resolve_arms(
     return arms
 
 
-def _check_asked(source: Source, document: SuiteDocument, arms: list[Arm], options: RunOptions) -> None:
+def _check_asked(source: SuiteSource, document: SuiteDocument, arms: list[Arm], options: RunOptions) -> None:
     """Report targets and conditions of cases that the suite does not have, and cases that nobody is asked."""
     targets = [entry.id or entry.target for entry in document.targets]
     entries: list[tuple[KeyPath, CaseSettings]] = [(("case_defaults",), document.case_defaults)]
@@ -111,7 +111,7 @@ def _arm_problems(arm: Arm, document: SuiteDocument) -> Iterator[str]:
 
 
 def _with_skills(
-    source: Source,
+    source: SuiteSource,
     spec: TargetSpec,
     condition: Condition,
     entry: ConditionEntry,
@@ -131,7 +131,7 @@ def _with_skills(
 
 
 def _workspace(
-    source: Source,
+    source: SuiteSource,
     document: SuiteDocument,
     target: TargetEntry,
     path: KeyPath,
@@ -152,7 +152,7 @@ def _why_no_batch(document: SuiteDocument) -> str:
 
 
 def _chosen_targets(
-    source: Source, document: SuiteDocument, options: RunOptions, resolver: TargetResolver
+    source: SuiteSource, document: SuiteDocument, options: RunOptions, resolver: TargetResolver
 ) -> Iterator[tuple[KeyPath, TargetEntry, TargetSpec]]:
     names = [entry.id or entry.target for entry in document.targets]
     check_choice(source, "target", options.targets, names)

@@ -64,7 +64,7 @@ def _plain_items(value: Any) -> Any:
     return str(value)
 
 
-class Rows:
+class GivenRows:
     """Rows in a file of their own, which is removed with this object."""
 
     def __init__(self, rows: Iterable[Mapping[str, Any]], plain: Callable[[Any], Any] = plain_cell) -> None:

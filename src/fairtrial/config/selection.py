@@ -38,7 +38,7 @@ def as_number(value: Any) -> float | None:
     return number if math.isfinite(number) and not isinstance(value, bool) else None
 
 
-class Selection:
+class RowSelection:
     """The selected rows of a dataset. Rows that cannot be read are never left out."""
 
     def __init__(self, entry: DatasetEntry) -> None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from fairtrial.agents.workspace.archive import entries, write
 from fairtrial.config.document import ConditionEntry, SuiteDocument
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.core.experiment import Condition
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.options import Path as KeyPath
@@ -69,7 +69,7 @@ def _header(file: Path, text: str) -> dict[str, Any]:
     return header
 
 
-def resolve_skills(source: Source, path: KeyPath, entry: ConditionEntry, folder: Path) -> tuple[Skill, ...]:
+def resolve_skills(source: SuiteSource, path: KeyPath, entry: ConditionEntry, folder: Path) -> tuple[Skill, ...]:
     """Return the skills of a condition, as agents get them that take skills."""
     skills: dict[str, Skill] = {}
     for index, name in enumerate(_listed(entry.skills)):

@@ -18,7 +18,7 @@ from fairtrial.text.yaml_text import FREE_NODES, LOADER, NODES_PER_CHARACTER, ch
 _MERGE = "tag:yaml.org,2002:merge"
 
 
-class Source:
+class SuiteSource:
     """The parsed text of a suite: its value, and the line of each part."""
 
     def __init__(self, text: str, file: str, variables: Variables) -> None:
@@ -34,7 +34,7 @@ class Source:
         self.value = self._parse(text)
 
     @classmethod
-    def of_value(cls, value: Any, text: str, file: str, variables: Variables, functions: Functions) -> Source:
+    def of_value(cls, value: Any, text: str, file: str, variables: Variables, functions: Functions) -> SuiteSource:
         """Return the source of a suite that is not a text; variables are filled in, except in cases, which are data."""
         source = cls.__new__(cls)
         source.text, source.file, source.functions = text, file, functions
@@ -176,14 +176,14 @@ def _merge_sources(value: Any) -> list[Any]:
     return sources
 
 
-def check_choice(source: Source, what: str, chosen: tuple[str, ...], names: list[str]) -> None:
+def check_choice(source: SuiteSource, what: str, chosen: tuple[str, ...], names: list[str]) -> None:
     """Report what was selected by name, such as a target, and is not in the suite."""
     for name in chosen:
         if name not in names:
             source.problem((), f"--{what} {name}: there is no such {what}{registry.nearest(name, names)}")
 
 
-def check_scorer(source: Source, path: Path, scorer: Any) -> None:
+def check_scorer(source: SuiteSource, path: Path, scorer: Any) -> None:
     """Report what is wrong with a scorer."""
     if scorer is not None:
         for inner, message in scorer_problems(scorer):

@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 from fairtrial.config.document import ConditionEntry, SuiteEntry
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.config.styles import matched, styles
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import INPUT
@@ -90,7 +90,7 @@ def _text(path: Path) -> str:
         raise FairtrialError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
-def style_entries(source: Source, suite: SuiteEntry, names: list[str], folder: Path) -> dict[str, ConditionEntry]:
+def style_entries(source: SuiteSource, suite: SuiteEntry, names: list[str], folder: Path) -> dict[str, ConditionEntry]:
     """Return a condition for every style of a suite; a file may have several."""
     try:
         found = find_styles(names, folder)
@@ -106,6 +106,6 @@ def style_entries(source: Source, suite: SuiteEntry, names: list[str], folder: P
     }
 
 
-def note_files(source: Source, names: Sequence[str], folder: Path) -> None:
+def note_files(source: SuiteSource, names: Sequence[str], folder: Path) -> None:
     """Note the files of styles as files of the suite."""
     source.files += [folder / name.partition(":")[0] for name in names if style_file(name)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from fairtrial.config.document import JudgeEntry, SuiteDocument, TargetEntry, UserEntry
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import TargetSpec
@@ -33,7 +33,7 @@ from fairtrial.providers.models import with_provider
 class TargetResolver:
     """Resolves names like `openai:gpt-6.1-sol` into target specs."""
 
-    def __init__(self, source: Source, document: SuiteDocument, folder: Path, variables: Variables) -> None:
+    def __init__(self, source: SuiteSource, document: SuiteDocument, folder: Path, variables: Variables) -> None:
         self._source, self._folder, self._variables = source, folder, variables
         self._own = {
             name: Provider(kind=e.kind, base_url=e.base_url, api_key=e.api_key, headers=e.headers)

@@ -10,7 +10,7 @@ import yaml
 
 from fairtrial.config.case_document import MessageEntry, Prompt, PromptFile
 from fairtrial.config.document import ConditionEntry
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.config.style_files import find_styles, note_files
 from fairtrial.core.chat import Message
 from fairtrial.core.errors import FairtrialError
@@ -34,7 +34,7 @@ class Wording(NamedTuple):
     function: str = ""
 
 
-def prompts_of(source: Source, path: KeyPath, entry: ConditionEntry, folder: Path) -> tuple[str, ...]:
+def prompts_of(source: SuiteSource, path: KeyPath, entry: ConditionEntry, folder: Path) -> tuple[str, ...]:
     """Return a condition's prompts: its own, from a file, or those of a style."""
     keys = [name for name in ("prompt", "prompt_file", "style") if getattr(entry, name) is not None]
     if len(keys) > 1:
@@ -55,7 +55,7 @@ def prompts_of(source: Source, path: KeyPath, entry: ConditionEntry, folder: Pat
     return tuple(texts)
 
 
-def _style_prompts(source: Source, key: KeyPath, name: str, folder: Path) -> tuple[str, ...]:
+def _style_prompts(source: SuiteSource, key: KeyPath, name: str, folder: Path) -> tuple[str, ...]:
     """Return the wordings of one style, built in or from a file."""
     try:
         found = find_styles([name], folder)
@@ -69,7 +69,7 @@ def _style_prompts(source: Source, key: KeyPath, name: str, folder: Path) -> tup
     return next(iter(found.values()))
 
 
-def wording_of(source: Source, path: KeyPath, prompt: Prompt, folder: Path) -> Wording | None:
+def wording_of(source: SuiteSource, path: KeyPath, prompt: Prompt, folder: Path) -> Wording | None:
     """Return one entry of `prompts`, checked; None if there is a problem with it."""
     if isinstance(prompt, PromptFile) and (prompt.file is None) == (prompt.python is None):
         source.problem(path, "a prompt needs exactly one of `file` and `python`")
@@ -89,7 +89,7 @@ def wording_of(source: Source, path: KeyPath, prompt: Prompt, folder: Path) -> W
     return _chat_wording(source, path, prompt)
 
 
-def _function_wording(source: Source, path: KeyPath, name: str, folder: Path) -> Wording | None:
+def _function_wording(source: SuiteSource, path: KeyPath, name: str, folder: Path) -> Wording | None:
     """Return a prompt that a function makes; report a function that is not there."""
     try:
         find_function(name, folder)
@@ -99,7 +99,7 @@ def _function_wording(source: Source, path: KeyPath, name: str, folder: Path) ->
     return Wording(function=name)
 
 
-def _read_chat(source: Source, path: KeyPath, text: str) -> list[MessageEntry]:
+def _read_chat(source: SuiteSource, path: KeyPath, text: str) -> list[MessageEntry]:
     """Read a chat from a JSON or YAML file."""
     try:
         items = read_yaml(text)  # which reads JSON as well
@@ -116,7 +116,7 @@ def _read_chat(source: Source, path: KeyPath, text: str) -> list[MessageEntry]:
     return [message for message in messages if message is not None]
 
 
-def _chat_wording(source: Source, path: KeyPath, entries: list[MessageEntry]) -> Wording | None:
+def _chat_wording(source: SuiteSource, path: KeyPath, entries: list[MessageEntry]) -> Wording | None:
     """Return a chat; what its system messages say is the system prompt."""
     roles = [entry.role for entry in entries]
     first = next((number for number, role in enumerate(roles) if role != "system"), len(roles))
@@ -135,12 +135,12 @@ def _chat_wording(source: Source, path: KeyPath, entries: list[MessageEntry]) ->
     return Wording(chat=chat, system="\n\n".join(texts[:first]))
 
 
-def check_prompt(source: Source, path: KeyPath, text: str) -> bool:
+def check_prompt(source: SuiteSource, path: KeyPath, text: str) -> bool:
     """Report a prompt that is not a valid template, or that does not depend on the case."""
     return check_template(source, path, text) and _mentions_case(source, path, [text])
 
 
-def check_template(source: Source, path: KeyPath, *texts: str) -> bool:
+def check_template(source: SuiteSource, path: KeyPath, *texts: str) -> bool:
     """Report the first text that is not a valid template. Names without a value are found with the cases."""
     try:
         for text in texts:
@@ -151,7 +151,7 @@ def check_template(source: Source, path: KeyPath, *texts: str) -> bool:
     return True
 
 
-def _mentions_case(source: Source, path: KeyPath, texts: Iterable[str]) -> bool:
+def _mentions_case(source: SuiteSource, path: KeyPath, texts: Iterable[str]) -> bool:
     if any(names_in(text) for text in texts):
         return True
     source.problem(path, "the prompt needs {{ input }}, or the name of a column, where the case goes")
@@ -163,7 +163,7 @@ def needs_templates(texts: Iterable[str], prompts: Iterable[str]) -> bool:
     return any(map(is_template, (*texts, *(INPUT.sub("", prompt) for prompt in prompts))))
 
 
-def system_text(source: Source, path: KeyPath, entry: ConditionEntry, folder: Path) -> str:
+def system_text(source: SuiteSource, path: KeyPath, entry: ConditionEntry, folder: Path) -> str:
     """Return a condition's system prompt: from the suite, or from a file."""
     if entry.system is not None and entry.system_file is not None:
         source.problem((*path, "system_file"), "set `system` or `system_file`, not both")
@@ -175,7 +175,7 @@ def system_text(source: Source, path: KeyPath, entry: ConditionEntry, folder: Pa
     return text
 
 
-def _read(source: Source, path: KeyPath, file: Path) -> str | None:
+def _read(source: SuiteSource, path: KeyPath, file: Path) -> str | None:
     source.files.append(file)
     try:
         return file.read_text("utf-8")

@@ -15,7 +15,7 @@ from fairtrial.agents.workspace.gateway import address_of
 from fairtrial.agents.workspace.sandbox import sandbox_problem
 from fairtrial.config.case_document import WorkspaceEntry
 from fairtrial.config.document import SuiteDocument
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.folders import cache_folder
 from fairtrial.core.options import Path as KeyPath
@@ -42,7 +42,7 @@ def own_fields(entry: WorkspaceEntry, folder: Path) -> dict[str, Any]:
 
 
 def resolve_workspace(
-    source: Source, layers: Sequence[tuple[KeyPath, WorkspaceEntry | None]], folder: Path
+    source: SuiteSource, layers: Sequence[tuple[KeyPath, WorkspaceEntry | None]], folder: Path
 ) -> WorkspaceSpec | None:
     """Return the workspace of an arm, where the most specific layer wins key by key; None if no layer says anything."""
     given = [(path, entry) for path, entry in layers if entry is not None]

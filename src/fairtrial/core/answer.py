@@ -150,7 +150,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     given_up: bool = False  # abandoned while still running: `usage` is a lower bound, and more may be billed
 
 
-class Turn(msgspec.Struct, frozen=True, kw_only=True):
+class EarlierTurn(msgspec.Struct, frozen=True, kw_only=True):
     """An earlier turn of a conversation: a question, its answer, and what it cost in addition to the trial's row."""
 
     question: str
@@ -170,7 +170,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     tried: tuple[str, ...] = ()  # why each earlier attempt was discarded
     cached: bool = False
     started_at: float = 0.0
-    turns: tuple[Turn, ...] = ()  # of a conversation, as stored so far; `cost` includes theirs
+    turns: tuple[EarlierTurn, ...] = ()  # of a conversation, as stored so far; `cost` includes theirs
     sent: dict[str, Any] = {}  # the parameters that were sent, under the names used in suites
     batched: tuple[BatchPlace, ...] = ()  # where its requests were, if they were sent in batches
 

@@ -12,7 +12,7 @@ from fairtrial.text.json_text import last_json, same_json
 SCORER = "tool_calls"  # whose options say which calls a case asks for
 
 
-class Call(NamedTuple):
+class MadeCall(NamedTuple):
     """A call that was made."""
 
     tool: str
@@ -26,7 +26,7 @@ class Call(NamedTuple):
         return f"{self.server}.{self.tool}" if self.server else self.tool
 
 
-def calls_of(trace: Mapping[str, Any] | None) -> list[Call] | None:
+def calls_of(trace: Mapping[str, Any] | None) -> list[MadeCall] | None:
     """Return the calls in a trace; None if the target does not report them."""
     entries = (trace or {}).get("tool_calls")
     if not isinstance(entries, list | tuple):
@@ -34,12 +34,12 @@ def calls_of(trace: Mapping[str, Any] | None) -> list[Call] | None:
     return read_calls(entries)
 
 
-def read_calls(entries: Iterable[Any]) -> list[Call]:
+def read_calls(entries: Iterable[Any]) -> list[MadeCall]:
     """Read the calls of a trace; a third-party agent may put anything there."""
     return [call for call in map(_call, entries) if call]
 
 
-def _call(entry: Any) -> Call | None:
+def _call(entry: Any) -> MadeCall | None:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("tool"), str):
         return None
     arguments = entry.get("arguments")
@@ -47,20 +47,20 @@ def _call(entry: Any) -> Call | None:
         parsed = last_json(arguments, strict=True)
         arguments = parsed.value if parsed else arguments
     server = entry.get("server")
-    return Call(entry["tool"], server if isinstance(server, str) else None, arguments, bool(entry.get("error")))
+    return MadeCall(entry["tool"], server if isinstance(server, str) else None, arguments, bool(entry.get("error")))
 
 
-def is_named(call: Call, name: str) -> bool:
+def is_named(call: MadeCall, name: str) -> bool:
     """Return whether a call is of a tool of this name: `tool` or `server.tool`, where `*` stands for anything."""
     return fnmatchcase(call.tool, name) or fnmatchcase(call.name, name)
 
 
-def fits(call: Call, expected: ExpectedCall) -> bool:
+def fits(call: MadeCall, expected: ExpectedCall) -> bool:
     """Return whether a call is the expected one: its tool, and what its arguments must contain."""
     return is_named(call, expected.name) and has_arguments(call, expected.arguments)
 
 
-def has_arguments(call: Call, expected: Any) -> bool:
+def has_arguments(call: MadeCall, expected: Any) -> bool:
     """Return whether the arguments of a call contain those expected."""
     return expected is None or contains(call.arguments, expected)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.answer import Answer, Request, Turn
+from fairtrial.core.answer import Answer, EarlierTurn, Request
 from fairtrial.core.chat import Chat, Message
 from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.file import File
@@ -27,7 +27,7 @@ class Trial(msgspec.Struct, frozen=True):
     params: dict[str, Any]
     stored: Answer | None = None
     judgements: tuple[Judgement, ...] = ()
-    turns: tuple[Turn, ...] = ()  # of a conversation that an earlier session began
+    turns: tuple[EarlierTurn, ...] = ()  # of a conversation that an earlier session began
     rendered: Chat | None = None  # what templates make of the case
 
     @property
@@ -39,7 +39,7 @@ class Trial(msgspec.Struct, frozen=True):
         self,
         *,
         stream: bool,
-        turns: Sequence[Turn] | None = None,
+        turns: Sequence[EarlierTurn] | None = None,
         files: Sequence[File] = (),
         skills: Sequence[File] = (),
     ) -> Request:
@@ -75,7 +75,7 @@ class Trial(msgspec.Struct, frozen=True):
         own = self.case.params
         return tuple(name for name in self.arm.defaulted if name not in own) if own else self.arm.defaulted
 
-    def chat(self, turns: Sequence[Turn] = ()) -> Chat:
+    def chat(self, turns: Sequence[EarlierTurn] = ()) -> Chat:
         """Return what the target is told after so many turns."""
         chat = self.rendered or self.arm.condition.render(self.case, self.repeat)
         if not turns:
@@ -89,7 +89,7 @@ class Trial(msgspec.Struct, frozen=True):
         return Chat(system=chat.system, messages=tuple(messages))
 
 
-def _session(turns: Sequence[Turn]) -> str:
+def _session(turns: Sequence[EarlierTurn]) -> str:
     """Return the session in which an agent gave the last of these answers; empty if there is none."""
     trace = (turns[-1].answer.trace or {}) if turns else {}
     return str(trace.get("session_id") or "")

@@ -10,7 +10,7 @@ from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.batch import BatchPlace, BatchRecord
 
 
-class Book(Protocol):
+class BatchRecords(Protocol):
     """The durable record of batches and of the requests in them."""
 
     run_id: str
@@ -45,7 +45,7 @@ class Entry(NamedTuple):
     reply: asyncio.Future[Delivered]
 
 
-class Slice:
+class BatchSlice:
     """The entries of one batch by their positions, and how far it is."""
 
     def __init__(self, record: BatchRecord) -> None:

@@ -14,7 +14,7 @@ from fairtrial.core.target import Target
 from fairtrial.core.trial import Trial
 from fairtrial.engine.activity import Activity, Busy
 from fairtrial.engine.batch_ladder import BatchLadder
-from fairtrial.engine.batch_slice import Book
+from fairtrial.engine.batch_slice import BatchRecords
 from fairtrial.engine.batching import BatchQueue
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.job import Job
@@ -24,7 +24,7 @@ from fairtrial.engine.ladder import Ladder, Lookup, Purse, price_of
 class Batches:
     """Makes ladders for what is asked in batches. Without a book, as in a worker, nothing is."""
 
-    def __init__(self, job: Job, book: Book | None, budget: Purse) -> None:
+    def __init__(self, job: Job, book: BatchRecords | None, budget: Purse) -> None:
         self._job, self._book, self._budget = job, book, budget
         self.activity = Activity()
         self._queues: dict[str, BatchQueue] = {}

@@ -17,7 +17,7 @@ import msgspec
 from fairtrial.core.answer import PENDING, Answer, Failure, Request
 from fairtrial.core.batch import BatchPlace, BatchRecord, batch_name, request_name
 from fairtrial.engine.activity import Activity
-from fairtrial.engine.batch_slice import Book, Delivered, Entry, Slice
+from fairtrial.engine.batch_slice import BatchRecords, BatchSlice, Delivered, Entry
 from fairtrial.providers.batch import BatchApi, BatchError, BatchStatus, is_unsure
 
 FIRST_PAUSE, LONGEST_PAUSE, _GROWTH = 5.0, 300.0, 1.5  # seconds between two looks at a batch
@@ -31,10 +31,10 @@ _NO_RESULT = Failure(kind="lost", message="the batch ended without a result for 
 class BatchQueue:
     """The batches of one target."""
 
-    def __init__(self, api: BatchApi, target: str, book: Book, activity: Activity) -> None:
+    def __init__(self, api: BatchApi, target: str, book: BatchRecords, activity: Activity) -> None:
         self._api, self._target, self._book, self._activity = api, target, book, activity
-        self._gathered: Slice | None = None
-        self._slices: dict[int, Slice] = {}  # by number: batches that somebody waits for
+        self._gathered: BatchSlice | None = None
+        self._slices: dict[int, BatchSlice] = {}  # by number: batches that somebody waits for
         self._tasks: set[asyncio.Task[None]] = set()
         self._ended = asyncio.Event()  # a batch ended, so that there is room for another one
         self._problem = ""  # why nothing can be read or submitted at the moment
@@ -71,7 +71,7 @@ class BatchQueue:
             self._gather(key, request, usd, reply)
         else:
             place, record = pending
-            part = self._slices.setdefault(record.number, Slice(record))
+            part = self._slices.setdefault(record.number, BatchSlice(record))
             part.entries[place.position] = Entry(key, request, usd, b"", reply)
         self._activity.touch()
         return await reply
@@ -89,11 +89,11 @@ class BatchQueue:
         part.entries[len(part.entries)] = Entry(key, request, usd, line, reply)
         part.size += len(line) + 1
 
-    def _begin(self) -> Slice:
+    def _begin(self) -> BatchSlice:
         if self._gathered is not None:
             self._send(self._gathered)
         record = BatchRecord(number=self._book.next_number(), target=self._target, requests=0, created_at=time.time())
-        self._gathered = Slice(record)
+        self._gathered = BatchSlice(record)
         return self._gathered
 
     def flush(self) -> None:
@@ -105,13 +105,13 @@ class BatchQueue:
             if not part.followed:
                 self._follow(part, self._from_earlier_session(part))
 
-    def _send(self, part: Slice) -> None:
+    def _send(self, part: BatchSlice) -> None:
         part.entries = part.waiting()  # those that were cancelled meanwhile are not sent
         part.record = msgspec.structs.replace(part.record, requests=len(part.entries), created_at=time.time())
         self._slices[part.record.number] = part
         self._follow(part, self._submitted(part))
 
-    def _follow(self, part: Slice, work: Coroutine[Any, Any, None]) -> None:
+    def _follow(self, part: BatchSlice, work: Coroutine[Any, Any, None]) -> None:
         part.followed = True
 
         async def follow() -> None:
@@ -130,7 +130,7 @@ class BatchQueue:
 
     # -- one batch -----------------------------------------------------------------------------------
 
-    async def _submitted(self, part: Slice) -> None:
+    async def _submitted(self, part: BatchSlice) -> None:
         """Store a batch, submit it, and wait for its results."""
         await self._book.save(part.record, [part.place(position) for position in part.entries])
         problem = await self._submit(part)
@@ -144,7 +144,7 @@ class BatchQueue:
             await self._book.void(part.record)
             self._fail(part, problem)
 
-    async def _from_earlier_session(self, part: Slice) -> None:
+    async def _from_earlier_session(self, part: BatchSlice) -> None:
         """Wait for a batch of an earlier session, which may not have got as far as submitting it."""
         if part.record.id is None:
             recent = time.time() - part.record.created_at < _RECENTLY  # it may be on its way
@@ -158,7 +158,7 @@ class BatchQueue:
             await self._know(part, batch)
         await self._collect(part)
 
-    async def _submit(self, part: Slice) -> Failure | None:
+    async def _submit(self, part: BatchSlice) -> Failure | None:
         """Submit a batch and store its id; return why that is impossible."""
         name = batch_name(self._book.run_id, part.record.number)
         lines = [entry.line for entry in part.entries.values()]
@@ -181,7 +181,7 @@ class BatchQueue:
             await asyncio.sleep(max(batch.retry_after or 0.0, _pause(attempt)))
         return problem
 
-    async def _find(self, part: Slice, looks: int) -> str | Failure | None:
+    async def _find(self, part: BatchSlice, looks: int) -> str | Failure | None:
         """Look for a batch that may have been submitted; None if it was not."""
         name, first = batch_name(self._book.run_id, part.record.number), min(part.entries)
         named = request_name(self._book.run_id, part.record.number, first)
@@ -202,12 +202,12 @@ class BatchQueue:
             await asyncio.sleep(_pause(look))
             look += 1
 
-    async def _know(self, part: Slice, batch: str) -> None:
+    async def _know(self, part: BatchSlice, batch: str) -> None:
         """Store the id of a batch at its provider: from now on it can be waited for in any session."""
         part.record, self._problem = msgspec.structs.replace(part.record, id=batch), ""
         await self._book.save(part.record)
 
-    async def _collect(self, part: Slice) -> None:
+    async def _collect(self, part: BatchSlice) -> None:
         """Wait until a batch has ended, and hand out its results."""
         status = await self._wait(part)
         if isinstance(status, Failure):
@@ -219,7 +219,7 @@ class BatchQueue:
         else:
             await self._read(part)
 
-    async def _read(self, part: Slice) -> None:
+    async def _read(self, part: BatchSlice) -> None:
         """Hand out the results of a batch that has ended; try again if that breaks off."""
         part.record = msgspec.structs.replace(part.record, ended_at=time.time())
         await self._book.save(part.record)
@@ -242,7 +242,7 @@ class BatchQueue:
                 return
         self._leave(part, Failure(kind=PENDING, message=self._problem))
 
-    async def _wait(self, part: Slice) -> BatchStatus | Failure:
+    async def _wait(self, part: BatchSlice) -> BatchStatus | Failure:
         """Wait until a batch has ended, with growing pauses."""
         assert part.record.id is not None
         looks = 0
@@ -261,7 +261,7 @@ class BatchQueue:
             await asyncio.sleep(_pause(looks))
             looks += 1
 
-    async def _hand_out(self, part: Slice) -> None:
+    async def _hand_out(self, part: BatchSlice) -> None:
         assert part.record.id is not None
         prefix = f"{batch_name(self._book.run_id, part.record.number)}-"
         async for name, result in self._api.results(part.record.id):
@@ -275,19 +275,19 @@ class BatchQueue:
 
     # -- what else may become of a batch -------------------------------------------------------------
 
-    def _fail(self, part: Slice, problem: Failure, entries: Mapping[int, Entry] | None = None) -> None:
+    def _fail(self, part: BatchSlice, problem: Failure, entries: Mapping[int, Entry] | None = None) -> None:
         """Let requests of a batch that still have no result fail for one reason: these, or all."""
         for position, entry in (part.waiting() if entries is None else entries).items():
             if not entry.reply.done():
                 entry.reply.set_result(Delivered(problem, part.place(position)))
 
-    def _leave(self, part: Slice, problem: Failure) -> None:
+    def _leave(self, part: BatchSlice, problem: Failure) -> None:
         """Leave a batch to the next session, because it cannot be read now."""
         message = f"a batch with {part.record.requests:,} requests cannot be read ({problem.message})"
         for entry in part.waiting().values():
             entry.reply.set_result(Delivered(Failure(kind=PENDING, message=message)))
 
-    async def _when_there_is_room(self, part: Slice, status: BatchStatus) -> None:
+    async def _when_there_is_room(self, part: BatchSlice, status: BatchStatus) -> None:
         """Submit a batch again that was too much for the account: after another one has ended, or in halves."""
         others = sum(not other.stalled for other in self._slices.values() if other is not part)
         if not others and len(part.waiting()) < 2:
@@ -300,7 +300,7 @@ class BatchQueue:
             await self._ended.wait()
         await self._again(part, halves=not others)
 
-    async def _again(self, part: Slice, *, halves: bool = False) -> None:
+    async def _again(self, part: BatchSlice, *, halves: bool = False) -> None:
         """Put the requests of a batch that was not carried out into new ones."""
         await self._book.void(part.record)
         entries = list(part.waiting().values())

@@ -25,7 +25,7 @@ from fairtrial.engine.budget import Budget
 from fairtrial.engine.ladder import Ladder, price_of
 from fairtrial.engine.limits import Limiter
 from fairtrial.judging.asking import ask_judge
-from fairtrial.judging.calibration import Calibration, Sample, SampleResult, calibration, sample_result
+from fairtrial.judging.calibration import Calibration, CalibrationSample, SampleResult, calibration, sample_result
 from fairtrial.judging.pairs import Pair, pair_prompt
 from fairtrial.providers.judge_models import judge_of
 
@@ -104,7 +104,7 @@ async def calibrate(
     judge: JudgeSpec,
     target: Target,
     scorer: Scorer,
-    samples: Sequence[Sample],
+    samples: Sequence[CalibrationSample],
     settings: Settings,
     *,
     runs: int = 1,
@@ -121,7 +121,7 @@ async def calibrate(
     judgements: list[Judgement] = []
     reading = without_extract(scorer)  # a sample's answer is what the judge should see
 
-    async def score_sample(sample: Sample) -> SampleResult:
+    async def score_sample(sample: CalibrationSample) -> SampleResult:
         case = Case(id=sample.id, input=sample.question, expected=sample.expected)
         context = ScoreContext(response=sample.answer, case=case, vars=vars or {}, panel=panel, workshop=workshop)
         result = await score_answer(reading, context)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-from fairtrial.core.answer import Answer, Failure, Outcome, Turn
+from fairtrial.core.answer import Answer, EarlierTurn, Failure, Outcome
 from fairtrial.core.experiment import Arm
 from fairtrial.core.judge import Judge, Judgement
 from fairtrial.core.listening import Listener
@@ -33,7 +33,7 @@ class Reports(Protocol):
     def wanted(self, trial: Trial) -> bool:
         """Return whether a trial should still be asked: the run may have been stopped while it waited for its turn."""
 
-    async def turn_answered(self, trial: Trial, number: int, turn: Turn, cost: Cost) -> None:
+    async def turn_answered(self, trial: Trial, number: int, turn: EarlierTurn, cost: Cost) -> None:
         """Report a turn of a conversation that goes on, or a user's reply in it; `cost` is that of the last call."""
 
     async def answered(self, trial: Trial, outcome: Outcome) -> Answer | None:

@@ -15,9 +15,9 @@ from functools import partial
 import msgspec
 
 from fairtrial.agents.mcp.server import ServerError
-from fairtrial.agents.mcp.tokens import Tokens
+from fairtrial.agents.mcp.tokens import AccessTokens
 from fairtrial.agents.workspace.making import Workspaces, kept_name
-from fairtrial.core.answer import Answer, Failure, Journal, Outcome, Request, Turn, Usage
+from fairtrial.core.answer import Answer, EarlierTurn, Failure, Journal, Outcome, Request, Usage
 from fairtrial.core.experiment import Arm, Resources, TargetSpec
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.judge import Judge, Panel
@@ -32,7 +32,7 @@ from fairtrial.core.trial import Trial
 from fairtrial.core.workshop import Workshop
 from fairtrial.core.workspace import WorkspaceSpec
 from fairtrial.engine.activity import Busy
-from fairtrial.engine.batch_slice import Book
+from fairtrial.engine.batch_slice import BatchRecords
 from fairtrial.engine.batches import Batches
 from fairtrial.engine.bench import embedding_of, embedding_request
 from fairtrial.engine.cancelling import raise_if_cancelled
@@ -66,7 +66,7 @@ class LocalExecutor:
         lookup: Lookup | None,
         load_file: Callable[[Attachment], Awaitable[File]],
         *,
-        book: Book | None = None,
+        book: BatchRecords | None = None,
         limiter_of: LimiterOf | None = None,
         processes: int = 1,
         share: Resources | None = None,
@@ -99,7 +99,7 @@ class LocalExecutor:
         self._workshop = Workshop()
         self._workspaces = Workspaces(load_file, job.workspaces)
         self._journals = Journals(job.journals, job.variables.hide_all)
-        self._tokens = Tokens()
+        self._tokens = AccessTokens()
         self._user: SimulatedUser | None = None
 
     def _group(self) -> dict[str, Lane]:
@@ -310,7 +310,7 @@ class LocalExecutor:
                 outcome = await ladder.ask(msgspec.structs.replace(request, mcp=servers, listener=listener))
             if isinstance(outcome.result, Failure) or self._is_last(trial, len(turns) + 1):
                 return _whole_conversation(outcome, turns)
-            turns.append(Turn(question=request.input, answer=outcome.result, cost=outcome.cost))
+            turns.append(EarlierTurn(question=request.input, answer=outcome.result, cost=outcome.cost))
             await reports.turn_answered(trial, len(turns) - 1, turns[-1], outcome.cost)
 
     def _followed(self, trial: Trial, journal: Journal) -> AbstractAsyncContextManager[None]:
@@ -324,7 +324,7 @@ class LocalExecutor:
         """Return whether the answer in this turn (from 1) is the one that is scored."""
         return turn > len(trial.case.turns) if self._user is None else self._user.is_last(turn)
 
-    async def _let_user_reply(self, trial: Trial, turns: list[Turn], reports: Reports) -> Failure | None:
+    async def _let_user_reply(self, trial: Trial, turns: list[EarlierTurn], reports: Reports) -> Failure | None:
         """Add the simulated user's reply to the last turn, durably; return why there is none."""
         assert self._user is not None
         reply, cost = await self._user.reply(trial, turns)
@@ -345,7 +345,7 @@ def _not_asked(failure: Failure) -> Outcome:
     return Outcome(result=failure, attempts=0, started_at=time.time())
 
 
-def _whole_conversation(outcome: Outcome, turns: Sequence[Turn]) -> Outcome:
+def _whole_conversation(outcome: Outcome, turns: Sequence[EarlierTurn]) -> Outcome:
     """Return the outcome of a conversation: its last answer, with the tokens, time and cost of all turns."""
     if not turns:
         return outcome

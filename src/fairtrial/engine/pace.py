@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fairtrial.core.answer import Usage
-from fairtrial.providers.quota import Allowance, Quota
+from fairtrial.providers.quota import Quota, RateLimit
 
 _FIRST_CALLS = 8  # in flight before anything is known about limits: a large concurrency must not begin with a storm
 _SLOWEST = 3.0  # never slower than a third of a limit's own rate: a limit that refills would stand still
@@ -134,7 +134,7 @@ class PacedCall:
         self._pace.end()
 
 
-def _gap(limit: Allowance, need: float, begun: float, age: float) -> float:
+def _gap(limit: RateLimit, need: float, begun: float, age: float) -> float:
     """Return the seconds that a call takes from a limit, `begun` of which is spoken for since it was told."""
     left = max(limit.left - begun, 1e-9)
     if limit.reset is None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from fairtrial.agents.workspace.changes import with_texts
-from fairtrial.core.answer import Answer, Turn
+from fairtrial.core.answer import Answer, EarlierTurn
 from fairtrial.core.experiment import Case
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.judge import Judgement
@@ -34,10 +34,10 @@ class CaseSlice(NamedTuple):
 
     cases: list[Case]
     stored: dict[Place, dict[str, Any]]
-    turns: dict[Place, tuple[Turn, ...]]  # of conversations that were begun
+    turns: dict[Place, tuple[EarlierTurn, ...]]  # of conversations that were begun
 
 
-class Reader:
+class StoreReader:
     """Reads in its own threads, so that nothing else can block them."""
 
     def __init__(self, store: Store, job: Job, scoring: int) -> None:
@@ -64,9 +64,9 @@ class Reader:
         stored = () if job.fresh else store.trial_rows(job.run_id, self._scoring, cases=positions)
         return CaseSlice(cases, {place_of(row): row for row in stored}, {} if job.fresh else self._turns(cases))
 
-    def _turns(self, cases: list[Case]) -> dict[Place, tuple[Turn, ...]]:
+    def _turns(self, cases: list[Case]) -> dict[Place, tuple[EarlierTurn, ...]]:
         positions = [case.position for case in cases if case.turns or self._job.settings.user is not None]
-        turns: dict[Place, tuple[Turn, ...]] = {}
+        turns: dict[Place, tuple[EarlierTurn, ...]] = {}
         for row in turn_rows(self._store, self._job.run_id, positions) if positions else ():
             turns[place_of(row)] = (*turns.get(place_of(row), ()), rows.read_turn(row, self._job.variables))
         return turns

@@ -8,7 +8,7 @@ from functools import partial
 
 import msgspec
 
-from fairtrial.core.answer import Answer, Failure, Outcome, Turn
+from fairtrial.core.answer import Answer, EarlierTurn, Failure, Outcome
 from fairtrial.core.batch import BatchPlace, BatchRecord
 from fairtrial.core.errors import BadRowError
 from fairtrial.core.money import Cost, total
@@ -85,7 +85,7 @@ class Recorder:
             self._saver.save("batch_requests", request_row(self._job.run_id, place, done=False))
         await self._saver.save("batches", batch_row(self._job.run_id, batch))
 
-    async def save_turn(self, trial: Trial, number: int, turn: Turn, cost: Cost) -> None:
+    async def save_turn(self, trial: Trial, number: int, turn: EarlierTurn, cost: Cost) -> None:
         """Store a turn of a conversation that goes on; `cost` is that of the last call, which its row has now."""
         await self._save_changes(trial, turn.answer, number)
         await self._save_turn(trial, number, turn, partial(self.budget.recorded, cost))
@@ -101,7 +101,7 @@ class Recorder:
             self._saver.save(table, row)
 
     def _save_turn(
-        self, trial: Trial, number: int, turn: Turn, then: Callable[[], None] | None = None
+        self, trial: Trial, number: int, turn: EarlierTurn, then: Callable[[], None] | None = None
     ) -> asyncio.Future[None]:
         return self._saver.save(
             "turns", rows.turn_row(self._job.run_id, trial, number, turn, self._job.variables), then

@@ -20,13 +20,15 @@ class Room:
     def __init__(self, total: Mapping[str, float]) -> None:
         self._total, self._free = dict(total), dict(total)
         self._changed: list[asyncio.Future[None]] = []
-        self._anywhere = Place(self, {})
+        self._anywhere = Reservation(self, {})
 
-    def place(self, resources: Resources) -> Place:
+    def place(self, resources: Resources) -> Reservation:
         """Return a context that takes these resources; who wants more than there is gets everything."""
         if not resources:
             return self._anywhere
-        return Place(self, {name: min(resources[name], self._total[name]) for name in resources if name in self._total})
+        return Reservation(
+            self, {name: min(resources[name], self._total[name]) for name in resources if name in self._total}
+        )
 
     async def take(self, resources: Resources) -> None:
         """Wait until these resources are free, and take them."""
@@ -47,7 +49,7 @@ class Room:
                 waiting.set_result(None)
 
 
-class Place:
+class Reservation:
     """Takes resources of a room while it is entered; any number of times at once."""
 
     def __init__(self, room: Room, resources: Resources) -> None:

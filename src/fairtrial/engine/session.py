@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import msgspec
 
 from fairtrial.core import registry
-from fairtrial.core.answer import PENDING, UNUSABLE, Answer, Failure, Outcome, Turn
+from fairtrial.core.answer import PENDING, UNUSABLE, Answer, EarlierTurn, Failure, Outcome
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.experiment import Arm
 from fairtrial.core.judge import Judgement
@@ -30,7 +30,7 @@ from fairtrial.engine.limits import calls_allowed
 from fairtrial.engine.local import LocalExecutor
 from fairtrial.engine.patience import Patience
 from fairtrial.engine.progress import Progress
-from fairtrial.engine.reader import SLICE, Reader
+from fairtrial.engine.reader import SLICE, StoreReader
 from fairtrial.engine.recorder import Recorder
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.trials import trials_of
@@ -67,7 +67,7 @@ class Engine:
         self._order_key, self._order = order_key, case_order(None, 0)  # drawn when all cases are stored
         self._decision: Decision | None = None
         self._case_completed = asyncio.Event()  # wakes lanes that were too far ahead
-        self._reader = Reader(store, self.job, scoring.number)
+        self._reader = StoreReader(store, self.job, scoring.number)
         self._recorder = Recorder(store, self.job, scoring, spent, progress.wait)
         self._book = BatchBook(store, job.run_id, self._recorder.save_batch)
         self._executor = self._executor_of(targets, scoring)
@@ -210,7 +210,7 @@ class Engine:
         """Return whether a trial should still be asked: the run goes on, and its target was not given up."""
         return self.halt is None and trial.arm.target.id not in self._given_up
 
-    async def turn_answered(self, trial: Trial, number: int, turn: Turn, cost: Cost) -> None:
+    async def turn_answered(self, trial: Trial, number: int, turn: EarlierTurn, cost: Cost) -> None:
         """Store a turn of a conversation that goes on, or a user's reply in it; `cost` is that of the last call."""
         await self._recorder.save_turn(trial, number, turn, cost)
 

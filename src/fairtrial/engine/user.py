@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from fairtrial.core.answer import Failure, Outcome, Request, Turn
+from fairtrial.core.answer import EarlierTurn, Failure, Outcome, Request
 from fairtrial.core.chat import Message
 from fairtrial.core.money import Cost
 from fairtrial.core.settings import UserSpec
@@ -30,7 +30,7 @@ class SimulatedUser:
         """Return whether the answer in this turn (from 1) ends the conversation in any case."""
         return turn >= self._spec.max_turns
 
-    async def reply(self, trial: Trial, turns: Sequence[Turn]) -> tuple[str | Failure, Cost]:
+    async def reply(self, trial: Trial, turns: Sequence[EarlierTurn]) -> tuple[str | Failure, Cost]:
         """Return the next message, or an empty text if the user is satisfied; and what it cost."""
         try:
             request = self.request(self._spec, trial, turns)
@@ -44,7 +44,7 @@ class SimulatedUser:
         return "" if _END in text or not text else text, outcome.cost
 
     @staticmethod
-    def request(spec: UserSpec, trial: Trial, turns: Sequence[Turn]) -> Request:
+    def request(spec: UserSpec, trial: Trial, turns: Sequence[EarlierTurn]) -> Request:
         """Return the request for the next message."""
         values = trial.arm.condition.values(trial.case)
         persona, goal = (fill(text, values).strip() for text in (spec.persona, spec.goal))

@@ -18,7 +18,7 @@ _QUEUE = re.compile(r"gh-readonly-queue/(.+)/pr-(\d+)-[0-9a-f]+")
 _PULL = re.compile(r"refs/pull/(\d+)/")
 
 
-class Said(NamedTuple):
+class NamedBranch(NamedTuple):
     """A branch, and the variable that names it."""
 
     branch: str = ""
@@ -30,9 +30,9 @@ class CiJob(NamedTuple):
 
     service: str
     pull: str = ""  # the number of the pull request, or another name for it
-    target: Said = Said()  # the branch that the pull request goes to
+    target: NamedBranch = NamedBranch()  # the branch that the pull request goes to
     branch: str = ""  # the branch of a job that is about no pull request
-    default: Said = Said()  # the default branch of the repository
+    default: NamedBranch = NamedBranch()  # the default branch of the repository
 
 
 class Service(NamedTuple):
@@ -129,15 +129,15 @@ def _job(service: Service, environment: Mapping[str, str]) -> CiJob:
     return CiJob(
         service.name,
         pull=pull,
-        target=_said(service.target, environment) if pull else Said(),
+        target=_said(service.target, environment) if pull else NamedBranch(),
         branch="" if pull else _said(service.branch, environment).branch,
         default=_said(service.default, environment),
     )
 
 
-def _said(names: Sequence[str], environment: Mapping[str, str]) -> Said:
+def _said(names: Sequence[str], environment: Mapping[str, str]) -> NamedBranch:
     found = ((short(environment.get(name, "")), name) for name in names)
-    return next((Said(branch, name) for branch, name in found if branch), Said())
+    return next((NamedBranch(branch, name) for branch, name in found if branch), NamedBranch())
 
 
 def short(reference: str) -> str:
@@ -150,14 +150,14 @@ def short(reference: str) -> str:
 def _github(environment: Mapping[str, str]) -> CiJob:
     """Return what GitHub Actions says, or what runs its workflows elsewhere (Gitea, Forgejo)."""
     reference, name = environment.get("GITHUB_REF", ""), environment.get("GITHUB_REF_NAME", "")
-    default = Said(_default_of_event(environment.get("GITHUB_EVENT_PATH", "")), "GITHUB_EVENT_PATH")
-    default = default if default.branch else Said()
+    default = NamedBranch(_default_of_event(environment.get("GITHUB_EVENT_PATH", "")), "GITHUB_EVENT_PATH")
+    default = default if default.branch else NamedBranch()
     if queued := _QUEUE.fullmatch(name):
-        return CiJob(GITHUB, pull=queued[2], target=Said(queued[1], "GITHUB_REF_NAME"), default=default)
+        return CiJob(GITHUB, pull=queued[2], target=NamedBranch(queued[1], "GITHUB_REF_NAME"), default=default)
     if into := environment.get("GITHUB_BASE_REF"):
         number = _PULL.match(reference)
         pull = number[1] if number else environment.get("GITHUB_HEAD_REF") or name or "request"
-        return CiJob(GITHUB, pull=pull, target=Said(into, "GITHUB_BASE_REF"), default=default)
+        return CiJob(GITHUB, pull=pull, target=NamedBranch(into, "GITHUB_BASE_REF"), default=default)
     on_branch = environment.get("GITHUB_REF_TYPE", "branch") == "branch"
     return CiJob(GITHUB, branch=name if on_branch else "", default=default)
 

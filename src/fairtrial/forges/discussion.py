@@ -68,7 +68,7 @@ def _own(where: Discussion, run_of: Callable[[str], str | None]) -> list[Comment
     return sorted(one for one in where.comments() if run_of(one.body) is not None)
 
 
-class Api:
+class JsonApi:
     """A JSON API; errors are one sentence, without the token."""
 
     def __init__(self, base: str, headers: dict[str, str]) -> None:

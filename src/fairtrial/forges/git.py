@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.forges.ci import Said, ci_job, short
+from fairtrial.forges.ci import NamedBranch, ci_job, short
 
 NOTES = "fairtrial"  # refs/notes/fairtrial
 _PATIENCE = 120.0  # seconds: machines can be very busy
@@ -67,14 +67,14 @@ class Git:
             return f"pull/{job.pull}"
         return (job.branch if job else "") or self._ask("symbolic-ref", "--short", "-q", "HEAD")
 
-    def default_branch(self) -> Said:
+    def default_branch(self) -> NamedBranch:
         """Return the default branch, and how that is known: by the remote, or because a branch has the usual name."""
         if remote := self._ask("symbolic-ref", "--short", "-q", "refs/remotes/origin/HEAD"):
-            return Said(short(remote), "origin/HEAD")
+            return NamedBranch(short(remote), "origin/HEAD")
         for name in filter(None, (self._ask("config", "init.defaultBranch"), *_USUAL)):
             if any(self.resolve(f"refs/{place}/{name}") for place in ("heads", "remotes/origin")):
-                return Said(name, "a branch of that name, and no origin/HEAD")
-        return Said()
+                return NamedBranch(name, "a branch of that name, and no origin/HEAD")
+        return NamedBranch()
 
     @property
     def changed(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.forges.discussion import Api, Comment
+from fairtrial.forges.discussion import Comment, JsonApi
 
 _ACTIONS = "github-actions[bot]"  # who writes with the token of a job, which may not ask who it is
 
@@ -15,7 +15,7 @@ _ACTIONS = "github-actions[bot]"  # who writes with the token of a job, which ma
 class GitHub:
     """The comments on one pull request."""
 
-    def __init__(self, api: Api, repository: str, number: int) -> None:
+    def __init__(self, api: JsonApi, repository: str, number: int) -> None:
         self._api, self._issue, self._repository = api, f"/repos/{repository}/issues/{number}", repository
         self._login: str | None = None
 
@@ -29,7 +29,7 @@ class GitHub:
         if not token:
             raise FairtrialError("the comment needs a token: set GITHUB_TOKEN, with `pull-requests: write`")
         base = environment.get("GITHUB_API_URL") or "https://api.github.com"
-        api = Api(base, {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"})
+        api = JsonApi(base, {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"})
         return cls(api, environment.get("GITHUB_REPOSITORY", ""), number)
 
     def comments(self) -> list[Comment]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.forges.discussion import Api, Comment
+from fairtrial.forges.discussion import Comment, JsonApi
 
 
 class GitLab:
     """The comments (notes) on one merge request."""
 
-    def __init__(self, api: Api, project: str, number: str) -> None:
+    def __init__(self, api: JsonApi, project: str, number: str) -> None:
         self._api, self._notes = api, f"/projects/{project}/merge_requests/{number}/notes"
         self._account: int | None = None
 
@@ -25,7 +25,7 @@ class GitLab:
         if not token:
             raise FairtrialError("the comment needs a token: set GITLAB_TOKEN to a project access token with `api`")
         base = environment.get("CI_API_V4_URL") or "https://gitlab.com/api/v4"
-        return cls(Api(base, {"PRIVATE-TOKEN": token}), environment.get("CI_PROJECT_ID", ""), number)
+        return cls(JsonApi(base, {"PRIVATE-TOKEN": token}), environment.get("CI_PROJECT_ID", ""), number)
 
     def comments(self) -> list[Comment]:
         """Return the comments that this account wrote: what others write is never taken for ours."""

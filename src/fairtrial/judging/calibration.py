@@ -30,7 +30,7 @@ _ADVICE = {
 }
 
 
-class Sample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CalibrationSample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An answer whose right score is known."""
 
     id: str
@@ -87,10 +87,10 @@ class Calibration(Shown, msgspec.Struct, frozen=True, kw_only=True):
         return f"<Calibration {self.summary.judge}: {self.rating}, {self.summary.passed} of {self.summary.total}>"
 
 
-def load_samples(path: Path | None = None, built_in: Sequence[dict[str, Any]] | None = None) -> list[Sample]:
+def load_samples(path: Path | None = None, built_in: Sequence[dict[str, Any]] | None = None) -> list[CalibrationSample]:
     """Load samples from a YAML or JSONL file, or the built-in ones."""
     if path is None and built_in is not None:
-        return msgspec.convert(built_in, list[Sample])
+        return msgspec.convert(built_in, list[CalibrationSample])
     file = path or SAMPLES
     try:
         text = file.read_text("utf-8-sig")
@@ -100,13 +100,13 @@ def load_samples(path: Path | None = None, built_in: Sequence[dict[str, Any]] | 
     return parse_samples(text, str(file), jsonl=file.suffix == ".jsonl")
 
 
-def parse_samples(text: str, name: str, *, jsonl: bool | None = None) -> list[Sample]:
+def parse_samples(text: str, name: str, *, jsonl: bool | None = None) -> list[CalibrationSample]:
     """Read samples from a text, YAML or JSONL; unless `jsonl` says which, by its first line."""
     items = _sample_items(text, name, jsonl=_is_jsonl(text) if jsonl is None else jsonl)
     if not isinstance(items, list) or not items:
         raise FairtrialError(f"{name} must be a list of samples with id, question, answer and score")
     problems: Problems = []
-    samples = [read(Sample, item, problems, (number,)) for number, item in enumerate(items, 1)]
+    samples = [read(CalibrationSample, item, problems, (number,)) for number, item in enumerate(items, 1)]
     found = [f"sample {'.'.join(map(str, where))}: {message}" for where, message in problems]
     first: dict[str, int] = {}
     for number, sample in enumerate(samples, 1):
@@ -148,7 +148,7 @@ def _sample_items(text: str, name: str, *, jsonl: bool) -> Any:
     return items
 
 
-def sample_result(sample: Sample, results: Sequence[Score | Unscored]) -> SampleResult:
+def sample_result(sample: CalibrationSample, results: Sequence[Score | Unscored]) -> SampleResult:
     """Summarise one sample, judged once or several times; a missing judgement fails the sample and is never a 0."""
     expected = sample.score / 100
     values = [result.value for result in results if isinstance(result, Score)]

@@ -15,7 +15,7 @@ import msgspec
 from fairtrial.core.answer import FILTERED, Answer, Failure, Request, Usage
 from fairtrial.providers.errors import Filtered, error_of, error_of_status, failure_of, unreadable
 from fairtrial.providers.replies import UNREADABLE
-from fairtrial.providers.streams import TooLargeError, pieces, read_body
+from fairtrial.providers.streams import AnswerTooLargeError, pieces, read_body
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -177,7 +177,7 @@ async def _lines(response: ClientResponse) -> AsyncIterator[bytes]:
         rest.append(last)
         size += len(last)
         if size > _MAX_LINE:
-            raise TooLargeError(f"a line of more than {_MAX_LINE >> 20} MB")
+            raise AnswerTooLargeError(f"a line of more than {_MAX_LINE >> 20} MB")
         for line in lines:
             if line.strip():
                 yield line

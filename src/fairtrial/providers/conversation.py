@@ -28,7 +28,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["tool", "resource", "prompt"] = "tool"  # what of the server it stands for
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class RequestedCall(msgspec.Struct, frozen=True, kw_only=True):
     """A tool call requested by a model; `problem` says why its arguments cannot be read."""
 
     id: str
@@ -41,7 +41,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """A model's reply in one turn. `raw` is the reply as it came, of which a part is sent back in the conversation."""
 
     text: str
-    calls: tuple[Call, ...] = ()
+    calls: tuple[RequestedCall, ...] = ()
     finish_reason: str | None = None
     usage: Usage | None = None
     model: str | None = None
@@ -65,10 +65,10 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a tool call."""
 
-    call: Call
+    call: RequestedCall
     text: str
     error: bool = False
 
@@ -122,12 +122,12 @@ class Conversation:
         """Read the model's next turn from a complete reply."""
         raise NotImplementedError
 
-    def add(self, turn: Turn, results: Sequence[Result]) -> None:
+    def add(self, turn: Turn, results: Sequence[ToolResult]) -> None:
         """Append the model's turn and the results of its tool calls."""
         raise NotImplementedError
 
 
-def read_call(identity: Any, name: Any, arguments: Any) -> Call:
+def read_call(identity: Any, name: Any, arguments: Any) -> RequestedCall:
     """Read a call whose arguments are a JSON string, or already a mapping."""
     problem, decoded = "", arguments
     if arguments is None or arguments == "":
@@ -139,7 +139,7 @@ def read_call(identity: Any, name: Any, arguments: Any) -> Call:
             problem = f"the arguments are not JSON: {error}"
     if not problem and not isinstance(decoded, dict):
         problem = "the arguments are not a JSON object"
-    return Call(id=str(identity or ""), name=str(name), arguments=decoded, problem=problem)
+    return RequestedCall(id=str(identity or ""), name=str(name), arguments=decoded, problem=problem)
 
 
 def merge(body: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.providers.replies import UNREADABLE
-from fairtrial.providers.streams import TooLargeError, read_beginning
+from fairtrial.providers.streams import AnswerTooLargeError, read_beginning
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -43,7 +43,7 @@ def failure_of(error: Exception, *, answering: bool, streaming: bool) -> Failure
     import aiohttp
 
     text = str(error) or type(error).__name__
-    if isinstance(error, TooLargeError):  # a retry would be just as large
+    if isinstance(error, AnswerTooLargeError):  # a retry would be just as large
         return Failure(kind="malformed", message=f"the server sent {text}")
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return Failure(kind="files", message=f"too many files are open: {text}", retryable=True)

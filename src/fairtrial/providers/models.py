@@ -20,7 +20,7 @@ _NOT_LISTED = ("openai-responses", "huggingface", "ollama")  # models of others,
 _OFFLINE = (("local:smollm2", "embedded, on this machine"), ("mock:echo", "repeats the prompt; offline"))
 
 
-class Model(msgspec.Struct, frozen=True, kw_only=True):
+class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
     """A model; prices are USD per million tokens, or None if unknown."""
 
     name: str
@@ -33,7 +33,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     variable: str = ""
 
 
-def search(text: str, most: int = 20) -> list[Model]:
+def search(text: str, most: int = 20) -> list[KnownModel]:
     """Return models whose name contains all these words, those that are usable now first."""
     words = text.lower().replace(":", " ").replace("/", " ").split()
     matches = [model for model in _all_models() if all(word in f"{model.name} {model.title}".lower() for word in words)]
@@ -42,7 +42,7 @@ def search(text: str, most: int = 20) -> list[Model]:
     return sorted(models, key=lambda model: (not model.usable, len(model.name)))[:most]
 
 
-def find(name: str) -> Model | None:
+def find(name: str) -> KnownModel | None:
     """Return the model with exactly this name."""
     wanted = name.replace("/", ":", 1) if ":" not in name else name
     return next((model for model in _all_models() if model.name == wanted), None)
@@ -56,13 +56,13 @@ def with_provider(model: str) -> str | None:
     return exact or (f"{maker}:{model}" if maker in _VENDORS else None)
 
 
-def of_provider(name: str) -> list[Model]:
+def of_provider(name: str) -> list[KnownModel]:
     """Return the known models of one provider."""
     name = "openai" if name == "openai-responses" else name
     return [model for model in _all_models() if model.name.partition(":")[0] == name]
 
 
-def of_vendors() -> list[Model]:
+def of_vendors() -> list[KnownModel]:
     """Return the known models at those who make them."""
     return [model for model in _all_models() if maker_of(model.name.partition(":")[2]) == model.name.partition(":")[0]]
 
@@ -95,8 +95,8 @@ def _end(known: Sheet) -> str:
 
 
 @cache
-def _all_models() -> tuple[Model, ...]:
-    models = [Model(name=name, title=title, input_usd=0.0, output_usd=0.0) for name, title in _OFFLINE]
+def _all_models() -> tuple[KnownModel, ...]:
+    models = [KnownModel(name=name, title=title, input_usd=0.0, output_usd=0.0) for name, title in _OFFLINE]
     listed = {provider.id: provider.models for provider in price_list.price_list().providers}
     for name, provider in listed_providers().items():
         own = [_model(name, provider, model) for model in listed.get(provider.prices or name, ())]
@@ -104,19 +104,19 @@ def _all_models() -> tuple[Model, ...]:
     return tuple(models)
 
 
-def _fetched(name: str, provider: Provider, listed: Set[str]) -> Iterator[Model]:
+def _fetched(name: str, provider: Provider, listed: Set[str]) -> Iterator[KnownModel]:
     """Yield the models in a provider's own list that the price list does not have yet."""
     for layer in refreshed_layers():
         for row in layer.rows.models if not layer.rows.public and layer.file == name else ():
             full = f"{name}:{row.get('name')}"
             if "name" in row and maker_of(row["name"]) and full not in listed:
                 known = sheet_of(name, row["name"])
-                yield Model(name=full, title=row["name"], context=known.context, variable=provider.variable)
+                yield KnownModel(name=full, title=row["name"], context=known.context, variable=provider.variable)
 
 
-def _model(name: str, provider: Provider, listed: Any) -> Model:
+def _model(name: str, provider: Provider, listed: Any) -> KnownModel:
     prices = listed.prices[-1].prices if isinstance(listed.prices, list) else listed.prices
-    return Model(
+    return KnownModel(
         name=f"{name}:{listed.id.replace('regional.', 'us.', 1)}",  # Bedrock has the same prices in every region
         title=listed.name or listed.id,
         context=listed.context_window,

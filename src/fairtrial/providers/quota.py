@@ -16,7 +16,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
-class Allowance(msgspec.Struct, frozen=True):
+class RateLimit(msgspec.Struct, frozen=True):
     """One limit: how much there is altogether, what is left of it, and after how many seconds it is whole again."""
 
     limit: float
@@ -27,10 +27,10 @@ class Allowance(msgspec.Struct, frozen=True):
 class Quota(msgspec.Struct, frozen=True, kw_only=True):
     """What an account may use at the moment; None for limits that the provider does not tell."""
 
-    requests: Allowance | None = None
-    tokens: Allowance | None = None  # of prompt and answer together
-    input: Allowance | None = None
-    output: Allowance | None = None
+    requests: RateLimit | None = None
+    tokens: RateLimit | None = None  # of prompt and answer together
+    input: RateLimit | None = None
+    output: RateLimit | None = None
     reserves: bool = False  # whether `max_tokens` counts as used before there is an answer
     at: float = 0.0  # when it was told, by the clock of the event loop
 
@@ -60,12 +60,12 @@ def read_quota(headers: Mapping[str, str], at: float = 0.0) -> Quota | None:
     return None
 
 
-def _allowance(headers: Mapping[str, str], what: str, names: tuple[str, str, str]) -> Allowance | None:
+def _allowance(headers: Mapping[str, str], what: str, names: tuple[str, str, str]) -> RateLimit | None:
     limit, left = (_number(headers.get(name.format(what))) for name in names[:2])
     if limit is None or left is None or limit <= 0 or left < 0:
         return None
     reset = _seconds_until(headers.get(names[2].format(what), "")) if names[2] else None
-    return Allowance(limit, min(left, limit), reset)
+    return RateLimit(limit, min(left, limit), reset)
 
 
 def _number(text: str | None) -> float | None:

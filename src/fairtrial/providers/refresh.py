@@ -24,8 +24,8 @@ from fairtrial.core.variables import Variables
 from fairtrial.providers import models, price_list, sheet
 from fairtrial.providers.model_lists import PROVIDERS, TABLES, ModelList, Row
 from fairtrial.providers.retirement import today
-from fairtrial.providers.sheet import Rows, plain_model, read_rows, refreshed_folder
-from fairtrial.providers.streams import TooLargeError, read_body
+from fairtrial.providers.sheet import SheetRows, plain_model, read_rows, refreshed_folder
+from fairtrial.providers.streams import AnswerTooLargeError, read_body
 from fairtrial.providers.transport import endpoint, open_download
 
 _SECONDS = 60.0  # for one list
@@ -117,7 +117,7 @@ async def _refreshed(place: _Place, known: ModelList, read: Any) -> Refreshed:
         path = refreshed_folder() / f"{known.name}.json"
         before = _before(path)
         _refuse_shrunken(len(rows), len(before), path)
-        content = Rows(
+        content = SheetRows(
             models=tuple(rows),
             checked=today().isoformat(),
             source=source,
@@ -171,7 +171,7 @@ def _rows(bodies: Sequence[bytes], read: Any) -> list[Row]:
             for row in read(msgspec.json.decode(body)):
                 named = {**row, "name": plain_model(row["name"])}
                 rows.setdefault((named["name"], *named["providers"]), named)
-        sheet.checked(Rows(models=tuple(rows.values())))
+        sheet.checked(SheetRows(models=tuple(rows.values())))
     except (msgspec.MsgspecError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else " ".join(str(error).split())
         raise _NotReadError(f"what is there is not a list of models ({reason[:120]})") from None
@@ -204,7 +204,7 @@ async def _fetch(place: _Place, url: str) -> bytes:
             raise _NotReadError(_status(response.status, place))
     except TimeoutError:
         raise _NotReadError(f"no answer within {_SECONDS:g} s") from None
-    except TooLargeError as error:
+    except AnswerTooLargeError as error:
         raise _NotReadError(f"{error}") from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__

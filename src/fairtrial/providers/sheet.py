@@ -72,7 +72,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return self.reasoning is not None and self.reasoning.default != "none"
 
 
-class Rows(msgspec.Struct, frozen=True, kw_only=True):
+class SheetRows(msgspec.Struct, frozen=True, kw_only=True):
     """A file of the sheet: whose names it knows, and the rows about them.
 
     A row has a pattern `model`, or in files that were fetched the very `name` of a model and its `providers`.
@@ -103,7 +103,7 @@ class Layer(msgspec.Struct, frozen=True):
 
     origin: str
     file: str
-    rows: Rows
+    rows: SheetRows
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -238,21 +238,21 @@ def _all_files() -> Iterator[Path]:
 
 
 @cache
-def _files(folder: Path) -> dict[str, Rows]:
+def _files(folder: Path) -> dict[str, SheetRows]:
     paths = sorted(folder.glob("*.json")) if folder.is_dir() else ()
     return {path.stem: read_rows(path, whole=folder != _SHIPPED) for path in paths}
 
 
-def read_rows(path: Path, *, whole: bool = True) -> Rows:
+def read_rows(path: Path, *, whole: bool = True) -> SheetRows:
     """Read a file of the sheet; unless `whole`, its rows are checked when they are used."""
     try:
-        rows = msgspec.json.decode(path.read_bytes(), type=Rows)
+        rows = msgspec.json.decode(path.read_bytes(), type=SheetRows)
         return checked(rows) if whole else rows
     except (msgspec.MsgspecError, re.error, OSError) as error:
         raise FairtrialError(f"{path} is not a sheet of models: {error}; remove it, or correct it") from None
 
 
-def checked(rows: Rows) -> Rows:
+def checked(rows: SheetRows) -> SheetRows:
     """Return rows of which every pattern and every value can be used."""
     re.compile(rows.names)
     for row in rows.models:
@@ -283,7 +283,7 @@ def refreshed_folder() -> Path:
     return cache_folder() / "models"
 
 
-def _user_rows() -> Rows | None:
+def _user_rows() -> SheetRows | None:
     """Return the user's rows: a mapping of patterns for names to what is known about these models."""
     if not has_user_file():
         return None
@@ -296,7 +296,7 @@ def _user_rows() -> Rows | None:
         written = read_yaml(path.read_text("utf-8")) or {}
         if not isinstance(written, Mapping) or not all(isinstance(row, Mapping) for row in written.values()):
             raise msgspec.ValidationError("expected `PATTERN: {…}` for each model")
-        return checked(Rows(models=tuple({"model": str(name), **row} for name, row in written.items())))
+        return checked(SheetRows(models=tuple({"model": str(name), **row} for name, row in written.items())))
     except (yaml.YAMLError, UnicodeDecodeError, msgspec.MsgspecError, re.error, OSError) as error:
         reason = " ".join(str(error).split())
         raise FairtrialError(f"{path} is not a sheet of models: {reason}; correct it, or remove it") from None

@@ -8,8 +8,8 @@ from typing import Any
 
 from fairtrial.core.answer import Answer, Failure
 from fairtrial.core.listening import Listener
-from fairtrial.providers.conversation import Call, Turn, read_call
-from fairtrial.providers.streams import TooLargeError
+from fairtrial.providers.conversation import RequestedCall, Turn, read_call
+from fairtrial.providers.streams import AnswerTooLargeError
 
 _MAX_TEXT = 16 * 2**20  # characters of a streamed answer, with its reasoning
 
@@ -39,7 +39,7 @@ class Collected:
     def _grow(self, piece: str) -> None:
         self._size += len(piece)
         if self._size > _MAX_TEXT:
-            raise TooLargeError(f"an answer of more than {_MAX_TEXT >> 20} million characters")
+            raise AnswerTooLargeError(f"an answer of more than {_MAX_TEXT >> 20} million characters")
 
     @property
     def text(self) -> str:
@@ -96,6 +96,6 @@ class Streamed:
         self._calls[str(place)] = (known_id or identity, known_name or name, so_far + piece)
 
     @property
-    def calls(self) -> tuple[Call, ...]:
+    def calls(self) -> tuple[RequestedCall, ...]:
         """The tool calls that the model requested."""
         return tuple(read_call(*call) for call in self._calls.values())

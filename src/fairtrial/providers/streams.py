@@ -16,7 +16,7 @@ _PIECE = 2**16  # bytes that are decompressed at a time
 _BOM = b"\xef\xbb\xbf"
 
 
-class TooLargeError(Exception):
+class AnswerTooLargeError(Exception):
     """A server sent more than the size limit for an answer."""
 
 
@@ -29,7 +29,7 @@ async def read_body(response: ClientResponse) -> bytes:
     async for piece in pieces(response):
         size += len(piece)
         if size > _MAX_BODY:
-            raise TooLargeError(f"a reply of more than {_MAX_BODY >> 20} MB")
+            raise AnswerTooLargeError(f"a reply of more than {_MAX_BODY >> 20} MB")
         parts.append(piece)
     return b"".join(parts)
 
@@ -98,7 +98,7 @@ class EventStream:
             chunk, self._begun = chunk.removeprefix(_BOM), True
         events = self._take(self._lines(chunk))
         if self._line_size + self._data_size > _MAX_EVENT:
-            raise TooLargeError(f"an event of more than {_MAX_EVENT >> 20} MB")
+            raise AnswerTooLargeError(f"an event of more than {_MAX_EVENT >> 20} MB")
         return events
 
     def end(self) -> list[bytes]:

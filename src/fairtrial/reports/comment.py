@@ -10,7 +10,7 @@ import html
 import re
 from collections.abc import Sequence
 
-from fairtrial.analyse.gate_changes import Changes, Worse, reuse_words
+from fairtrial.analyse.gate_changes import BaselineChanges, Worse, reuse_words
 from fairtrial.analyse.gate_result import Gate, GateCheck
 from fairtrial.core.formatting import number
 from fairtrial.text.printable import clipped, counted, one_line, printable
@@ -37,7 +37,7 @@ def _slug(suite: str) -> str:
     return "".join(one if one.isascii() and one.isalnum() else f"_{ord(one):x}_" for one in suite)
 
 
-def render(gate: Gate, changes: Changes, *, suite: str, run_id: str, report: str | None = None) -> str:
+def render(gate: Gate, changes: BaselineChanges, *, suite: str, run_id: str, report: str | None = None) -> str:
     """Return the body of the comment."""
     lines = [marker(suite, run_id), f"### {_SIGNS[gate.result]} {code(suite)}: {_headline(gate)}", ""]
     lines += _forest(gate)

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import msgspec
 
-from fairtrial.analyse.asked import Asked, asked_words
+from fairtrial.analyse.asked import AskedCases, asked_words
 from fairtrial.analyse.cases import CaseResult, case_results
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.gate import Gate
@@ -57,7 +57,7 @@ def document(summary: RunSummary) -> dict[str, Any]:
     }
 
 
-def _asked(asked: Asked | None) -> dict[str, Any] | None:
+def _asked(asked: AskedCases | None) -> dict[str, Any] | None:
     """Return which cases a run has; None if it has all of them."""
     if asked is None:
         return None

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.analyse.offered import OfferedServer
-from fairtrial.analyse.tool_report import ArmToolReport, Confusion, Difference, Rate, ToolReport, ToolStats
+from fairtrial.analyse.tool_report import ArmToolReport, Confusion, OfferDifference, OfferRate, ToolReport, ToolStats
 from fairtrial.analyse.units import points
 from fairtrial.present.words.tools import (
     GAIN_COLUMNS,
@@ -81,7 +81,7 @@ def document(report: ToolReport) -> dict[str, Any]:
     }
 
 
-def _difference(one: Difference) -> dict[str, Any]:
+def _difference(one: OfferDifference) -> dict[str, Any]:
     def shown(value: float | None) -> float | None:
         return value if one.metric else points(value)
 
@@ -94,7 +94,7 @@ def _difference(one: Difference) -> dict[str, Any]:
     }
 
 
-def _rate(rate: Rate | None) -> dict[str, Any] | None:
+def _rate(rate: OfferRate | None) -> dict[str, Any] | None:
     if rate is None:
         return None
     bounds = None if rate.ci95 is None else [points(bound) for bound in rate.ci95]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from fairtrial.core.calls import Call, contains, fits, is_named, read_calls, read_expected_calls
+from fairtrial.core.calls import MadeCall, contains, fits, is_named, read_calls, read_expected_calls
 from fairtrial.core.experiment import Case, ExpectedCall
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
@@ -68,7 +68,7 @@ class ToolCalls(Scorer, frozen=True, kw_only=True):
         notes = f"{'; '.join(reasons)} (calls: {shown})" if reasons else shown
         return Score(value=value, raw=value, confidence=1.0, notes=notes)
 
-    def _reasons(self, calls: Sequence[Call], context: ScoreContext) -> Iterator[str]:
+    def _reasons(self, calls: Sequence[MadeCall], context: ScoreContext) -> Iterator[str]:
         """Yield what is wrong with the calls."""
         if self.needs_expected():
             wanted = context.case.tools
@@ -91,7 +91,7 @@ class ToolCalls(Scorer, frozen=True, kw_only=True):
             yield f"{counted(len(named), 'call')}, above the maximum of {self.max}"
 
 
-def _order_reasons(wanted: Sequence[ExpectedCall], calls: Sequence[Call], order: str) -> Iterator[str]:
+def _order_reasons(wanted: Sequence[ExpectedCall], calls: Sequence[MadeCall], order: str) -> Iterator[str]:
     missing = [item.name for item in wanted if not any(fits(call, item) for call in calls)]
     if missing:
         yield f"no fitting call of {', '.join(dict.fromkeys(missing))}"
@@ -101,12 +101,12 @@ def _order_reasons(wanted: Sequence[ExpectedCall], calls: Sequence[Call], order:
         yield "the required calls are not in their order"
 
 
-def _in_order(wanted: Sequence[ExpectedCall], calls: Sequence[Call]) -> bool:
+def _in_order(wanted: Sequence[ExpectedCall], calls: Sequence[MadeCall]) -> bool:
     left = iter(calls)
     return all(any(fits(call, item) for call in left) for item in wanted)
 
 
-def _argument_reasons(name: str, arguments: dict[str, Any], calls: Sequence[Call]) -> Iterator[str]:
+def _argument_reasons(name: str, arguments: dict[str, Any], calls: Sequence[MadeCall]) -> Iterator[str]:
     named = [call for call in calls if is_named(call, name)]
     if not named:
         yield f"{name} was not called"

@@ -20,7 +20,7 @@ RUNS, RATE = 100, 0.05  # a false alarm within so many runs, in this share of se
 _CHARTS, _SEED = 20_000, 1
 
 
-class Point(msgspec.Struct, frozen=True, kw_only=True):
+class DriftStep(msgspec.Struct, frozen=True, kw_only=True):
     """One run: its difference to the first, the weighted mean up to it, and how far that may be from 0 by chance."""
 
     difference: Measured
@@ -29,9 +29,9 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     alarm: bool
 
 
-def control_chart(differences: Sequence[float], variances: Sequence[float], first: float) -> list[Point]:
+def control_chart(differences: Sequence[float], variances: Sequence[float], first: float) -> list[DriftStep]:
     """Return a point for every difference; `variances` are those of the runs' means by noise, `first` the first's."""
-    points: list[Point] = []
+    points: list[DriftStep] = []
     smoothed = own = 0.0
     reach = sigmas()
     for number, (difference, variance) in enumerate(zip(differences, variances, strict=True), start=1):
@@ -40,7 +40,7 @@ def control_chart(differences: Sequence[float], variances: Sequence[float], firs
         shared = (1 - (1 - WEIGHT) ** number) ** 2 * first
         limit = reach * math.sqrt(own + shared)
         alarm = abs(smoothed) > limit + 1e-12
-        points.append(Point(difference=difference, smoothed=smoothed, limit=limit, alarm=alarm))
+        points.append(DriftStep(difference=difference, smoothed=smoothed, limit=limit, alarm=alarm))
     return points
 
 

@@ -217,7 +217,7 @@ def _sorted(query: Select[Any], run: RunRecord, filters: CaseQuery) -> Select[An
     return query.order_by(missing_last, keys.c.key.desc() if filters.descending else keys.c.key, cases.c.position)
 
 
-class Cell(NamedTuple):
+class CaseCell(NamedTuple):
     """One arm's trials on one case so far: the number of each kind, and their mean."""
 
     case: int
@@ -231,7 +231,7 @@ class Cell(NamedTuple):
     high: float | None
 
 
-def cells(store: Store, run: RunRecord, positions: Sequence[int]) -> list[Cell]:
+def cells(store: Store, run: RunRecord, positions: Sequence[int]) -> list[CaseCell]:
     """Return what is stored about these cases, by arm."""
     trials, scores = schema.trials, schema.scores
     query = (
@@ -251,7 +251,7 @@ def cells(store: Store, run: RunRecord, positions: Sequence[int]) -> list[Cell]:
         .group_by(trials.c.case_position, trials.c.arm_position)
     )
     with store.reading() as connection:
-        return [Cell(*row) for row in connection.execute(query)]
+        return [CaseCell(*row) for row in connection.execute(query)]
 
 
 def snippets(store: Store, run: RunRecord, positions: Sequence[int], length: int) -> dict[tuple[int, int], str]:

@@ -14,7 +14,7 @@ from fairtrial.store.rows import decode
 Asked = tuple[bytes | None, bytes | None]  # the targets and conditions that cases are for, as JSON; None: all
 
 
-class Group(NamedTuple):
+class PlannedCases(NamedTuple):
     """Cases that are for the same targets and conditions."""
 
     cases: int = 0
@@ -25,9 +25,9 @@ class Group(NamedTuple):
         """Return how many trials of an arm that is asked them they make."""
         return (self.cases - self.own) * arm.repeats + self.repeats
 
-    def with_case(self, repeats: int | None) -> Group:
+    def with_case(self, repeats: int | None) -> PlannedCases:
         """Return them with another case, which may set its own number of repeats."""
-        return Group(self.cases + 1, self.own + (repeats is not None), self.repeats + (repeats or 0))
+        return PlannedCases(self.cases + 1, self.own + (repeats is not None), self.repeats + (repeats or 0))
 
 
 class Planned(NamedTuple):
@@ -36,11 +36,11 @@ class Planned(NamedTuple):
     cases: int = 0
     own: int = 0  # cases for all arms that set their own number of repeats
     repeats: int = 0  # of those cases, in total
-    limited: Mapping[Asked, Group] = {}  # cases that are for some targets or conditions only
+    limited: Mapping[Asked, PlannedCases] = {}  # cases that are for some targets or conditions only
 
     def trials(self, arm: Arm) -> int:
         """Return how many trials of an arm they make."""
-        for_all = Group(self.cases - sum(group.cases for group in self.limited.values()), self.own, self.repeats)
+        for_all = PlannedCases(self.cases - sum(group.cases for group in self.limited.values()), self.own, self.repeats)
         return for_all.trials(arm) + sum(
             group.trials(arm)
             for (targets, conditions), group in self.limited.items()
@@ -54,7 +54,7 @@ class Planned(NamedTuple):
         for row in rows:
             asked = row["targets"], row["conditions"]
             if any(asked):
-                groups[asked] = groups.get(asked, Group()).with_case(row["repeats"])
+                groups[asked] = groups.get(asked, PlannedCases()).with_case(row["repeats"])
             elif row["repeats"] is not None:
                 own, repeats = own + 1, repeats + row["repeats"]
         return Planned(cases + len(rows), own, repeats, groups)
@@ -70,8 +70,8 @@ def planned_cases(connection: Connection, plan_id: str) -> Planned:
     if not by_target and not by_condition:  # as in most plans: sorting a million cases into groups takes a while
         return Planned(*whole)
     found = connection.execute(counts.add_columns(*asked).group_by(*asked))
-    groups = {(targets, conditions): Group(*sums) for *sums, targets, conditions in found}
-    _, own_of_all, repeats_of_all = groups.pop((None, None), Group())
+    groups = {(targets, conditions): PlannedCases(*sums) for *sums, targets, conditions in found}
+    _, own_of_all, repeats_of_all = groups.pop((None, None), PlannedCases())
     return Planned(whole[0], own_of_all, repeats_of_all, groups)
 
 

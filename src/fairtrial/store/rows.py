@@ -16,7 +16,7 @@ import sqlalchemy
 from sqlalchemy import Table
 
 from fairtrial.agents.workspace.changes import with_texts
-from fairtrial.core.answer import Answer, Failure, Outcome, Turn, Usage
+from fairtrial.core.answer import Answer, EarlierTurn, Failure, Outcome, Usage
 from fairtrial.core.experiment import Arm, Case, Expected, ScorerSpec, ToolUse
 from fairtrial.core.file import File
 from fairtrial.core.judge import Judgement
@@ -222,7 +222,7 @@ def trial_row(run_id: str, trial: Trial, outcome: Outcome, variables: Variables)
     }
 
 
-def turn_row(run_id: str, trial: Trial, number: int, turn: Turn, variables: Variables) -> dict[str, Any]:
+def turn_row(run_id: str, trial: Trial, number: int, turn: EarlierTurn, variables: Variables) -> dict[str, Any]:
     """Return the row of a turn of a conversation."""
     return {
         **_EMPTY_TURN,
@@ -238,12 +238,14 @@ def turn_row(run_id: str, trial: Trial, number: int, turn: Turn, variables: Vari
     }
 
 
-def read_turn(row: Any, variables: Variables) -> Turn:
+def read_turn(row: Any, variables: Variables) -> EarlierTurn:
     """Read a stored turn with its variables filled in."""
     answer = _read_answer(row, variables, _TURN_ANSWER, None)  # its cost is not that of a trial
     reply = None if row["reply"] is None else variables.reveal(row["reply"])
     question = variables.reveal(row["question"])
-    return Turn(question=question, answer=answer, cost=read_cost(row), reply=reply, user_cost=read_user_cost(row))
+    return EarlierTurn(
+        question=question, answer=answer, cost=read_cost(row), reply=reply, user_cost=read_user_cost(row)
+    )
 
 
 def cost_columns(cost: Cost) -> dict[str, Any]:

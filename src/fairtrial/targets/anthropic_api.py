@@ -13,7 +13,7 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.batches.anthropic import AnthropicBatches
-from fairtrial.providers.conversation import Conversation, Result, Turn, read_call
+from fairtrial.providers.conversation import Conversation, ToolResult, Turn, read_call
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
 from fairtrial.providers.params import PENALTIES, Api, sheet_behind, thinking_of
 from fairtrial.providers.reasoning import Reasoning
@@ -163,7 +163,7 @@ class AnthropicConversation(Conversation):
             raw=reply,
         )
 
-    def add(self, turn: Turn, results: Sequence[Result]) -> None:
+    def add(self, turn: Turn, results: Sequence[ToolResult]) -> None:
         answers = [
             {
                 "type": "tool_result",

@@ -20,7 +20,7 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.core.target import Options
 from fairtrial.providers.aws_frames import DamagedError, Frame, Frames
-from fairtrial.providers.conversation import BAD_TURN, Conversation, Result, Turn, merge, read_call
+from fairtrial.providers.conversation import BAD_TURN, Conversation, ToolResult, Turn, merge, read_call
 from fairtrial.providers.embeddings import EmbeddingCall, Vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
 from fairtrial.providers.params import PENALTIES, Api, sheet_behind
@@ -135,7 +135,7 @@ class BedrockConversation(Conversation):
         except BAD_TURN as error:
             return unreadable(reply, "reply of Converse", error)
 
-    def add(self, turn: Turn, results: Sequence[Result]) -> None:
+    def add(self, turn: Turn, results: Sequence[ToolResult]) -> None:
         answers = [
             {
                 "toolResult": {

@@ -11,7 +11,7 @@ import msgspec
 
 from fairtrial.agents.processes.process import Ended
 from fairtrial.agents.program import AgentProgram, output_of
-from fairtrial.agents.session import Launch, Session
+from fairtrial.agents.session import AgentSession, Launch
 from fairtrial.agents.settings import merged
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.experiment import McpServer, TargetSpec
@@ -70,7 +70,7 @@ class Codex(AgentProgram):
         printed = await output_of([self._program, "debug", "models"], self._home)
         self._catalogue = _with_tools(printed, self.model, self.options.tools)
 
-    def prepare(self, session: Session) -> Launch:
+    def prepare(self, session: AgentSession) -> Launch:
         session.write("config.toml", _toml_document(merged(self._settings(session), self.options.settings)))
         tools = self.options.tools
         arguments = ["exec", "--json", "--ephemeral", "--ignore-rules", "--skip-git-repo-check"]
@@ -82,7 +82,7 @@ class Codex(AgentProgram):
             environment[self.key_variable] = self.spec.api_key
         return Launch([*arguments, "-"], environment, session.request.input)
 
-    def _settings(self, session: Session) -> dict[str, Any]:
+    def _settings(self, session: AgentSession) -> dict[str, Any]:
         provider = {
             "name": "fairtrial",
             "base_url": self.spec.base_url or f"{self.model_host}/v1",
@@ -114,7 +114,7 @@ class Codex(AgentProgram):
             },
         }
 
-    def take(self, event: dict[str, Any], session: Session) -> Failure | None:
+    def take(self, event: dict[str, Any], session: AgentSession) -> Failure | None:
         record, kind = session.record, event.get("type")
         if kind == "thread.started":
             record.session_id = event.get("thread_id")
@@ -132,7 +132,7 @@ class Codex(AgentProgram):
             return self.failed(session, message, int(status[1]) if status else None)
         return None
 
-    def _take_item(self, item: dict[str, Any], session: Session, *, done: bool) -> None:
+    def _take_item(self, item: dict[str, Any], session: AgentSession, *, done: bool) -> None:
         record, kind, name = session.record, item.get("type"), str(item.get("id"))
         if kind == "agent_message":
             record.say(str(item.get("text") or ""))
@@ -152,7 +152,7 @@ class Codex(AgentProgram):
             if done:
                 record.returned(name, "", error=item.get("status") == "failed")
 
-    def conclude(self, session: Session, ended: Ended) -> Answer | Failure:
+    def conclude(self, session: AgentSession, ended: Ended) -> Answer | Failure:
         if session.record.usage is not None:  # the turn was completed
             session.record.model = self.model
             return session.record.answer(session.record.last_text)

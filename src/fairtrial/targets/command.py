@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from fairtrial.agents.notes import Notes
+from fairtrial.agents.notes import ServerNotes
 from fairtrial.agents.processes.process import Tail, end, feed, read_bounded, run, start
 from fairtrial.agents.processes.supervised import private_temp_folder, supervised_config
 from fairtrial.agents.workspace.sandbox import basic_environment
@@ -158,7 +158,7 @@ class Command(Target):
     async def ask(self, request: Request) -> Answer | Failure:
         home = private_temp_folder("fairtrial-command")
         try:
-            notes = Notes(home / "notes", request.mcp)
+            notes = ServerNotes(home / "notes", request.mcp)
             launch = self._launch(request, home, notes)
             result = await self._run(request, launch, notes)
         except TemplateError as error:
@@ -167,7 +167,7 @@ class Command(Target):
             shutil.rmtree(home, ignore_errors=True)
         return result
 
-    async def _run(self, request: Request, launch: _Launch, notes: Notes) -> Answer | Failure:
+    async def _run(self, request: Request, launch: _Launch, notes: ServerNotes) -> Answer | Failure:
         started = time.perf_counter()
         try:
             process = await self._start(request, launch)
@@ -212,7 +212,7 @@ class Command(Target):
             return self._options.prompt
         return "none" if any("input" in names_in(text) for text in self._options.templates()) else "stdin"
 
-    def _launch(self, request: Request, home: Path, notes: Notes) -> _Launch:
+    def _launch(self, request: Request, home: Path, notes: ServerNotes) -> _Launch:
         """Write the files that the program finds, and fill in what it is started with."""
         workspace = request.workspace
         folder = workspace.folder if workspace else (self.folder / (self._options.cwd or ".")).resolve()
@@ -282,7 +282,7 @@ class _Launch(NamedTuple):
     output_file: Path | None
 
 
-def _so_far(errors: Tail, notes: Notes) -> SoFar:
+def _so_far(errors: Tail, notes: ServerNotes) -> SoFar:
     """Return what is known about a program that has not ended."""
     calls = notes.calls()
     if calls is None:
@@ -292,7 +292,7 @@ def _so_far(errors: Tail, notes: Notes) -> SoFar:
     return SoFar(doing="; ".join(filter(None, (waiting, errors.shown()))), trace=trace)
 
 
-def _with_calls(result: Answer | Failure, notes: Notes) -> Answer | Failure:
+def _with_calls(result: Answer | Failure, notes: ServerNotes) -> Answer | Failure:
     """Add the calls that reached MCP servers, unless the program's report has tool calls."""
     calls = notes.calls()
     if calls is None or "tool_calls" in (result.trace or {}):

@@ -9,7 +9,7 @@ import msgspec
 
 from fairtrial.agents.processes.process import Ended
 from fairtrial.agents.program import AgentProgram
-from fairtrial.agents.session import Launch, Session
+from fairtrial.agents.session import AgentSession, Launch
 from fairtrial.agents.settings import merged
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.experiment import McpServer
@@ -33,7 +33,7 @@ class GeminiCli(AgentProgram):
     key_variable: ClassVar[str] = "GEMINI_API_KEY"
     model_host: ClassVar[str] = "https://generativelanguage.googleapis.com"
 
-    def prepare(self, session: Session) -> Launch:
+    def prepare(self, session: AgentSession) -> Launch:
         settings = merged(self._settings(session), self.options.settings)
         session.write(".gemini/settings.json", msgspec.json.encode(settings))
         arguments = ["--model", self.model, "--output-format", "stream-json"]
@@ -49,7 +49,7 @@ class GeminiCli(AgentProgram):
         }
         return Launch(arguments, environment, session.request.input)
 
-    def _settings(self, session: Session) -> dict[str, Any]:
+    def _settings(self, session: AgentSession) -> dict[str, Any]:
         servers = session.request.mcp
         # Its list of tools is also one of the servers' tools; an empty one would allow all.
         tools = [*self.options.tools, *(f"mcp_{server.name}_*" for server in servers)] or ["none"]
@@ -70,7 +70,7 @@ class GeminiCli(AgentProgram):
             "mcpServers": {server.name: _server(server, session.servers[server.name]) for server in servers},
         }
 
-    def take(self, event: dict[str, Any], session: Session) -> Failure | None:
+    def take(self, event: dict[str, Any], session: AgentSession) -> Failure | None:
         record, kind = session.record, event.get("type")
         if kind == "init":
             record.begin()
@@ -89,7 +89,7 @@ class GeminiCli(AgentProgram):
             self._take_result(event, session)
         return None
 
-    def _take_result(self, event: dict[str, Any], session: Session) -> None:
+    def _take_result(self, event: dict[str, Any], session: AgentSession) -> None:
         stats = event.get("stats") or {}
         record = session.record
         record.usage = _usage(stats)
@@ -97,7 +97,7 @@ class GeminiCli(AgentProgram):
         record.model = next(iter(stats.get("models") or ()), None)
         record.ending = "" if event.get("status") == "success" else str((event.get("error") or {}).get("message"))
 
-    def conclude(self, session: Session, ended: Ended) -> Answer | Failure:
+    def conclude(self, session: AgentSession, ended: Ended) -> Answer | Failure:
         record = session.record
         if ended.code == _TOO_MANY_TURNS:
             limit = self.options.max_turns

@@ -15,7 +15,7 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.batches.google import GoogleBatches
-from fairtrial.providers.conversation import Call, Conversation, Result, Turn, merge, read_call
+from fairtrial.providers.conversation import Conversation, RequestedCall, ToolResult, Turn, merge, read_call
 from fairtrial.providers.embeddings import EmbeddingCall, Vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
 from fairtrial.providers.params import Api
@@ -120,7 +120,7 @@ class GoogleConversation(Conversation):
             raw=reply,
         )
 
-    def add(self, turn: Turn, results: Sequence[Result]) -> None:
+    def add(self, turn: Turn, results: Sequence[ToolResult]) -> None:
         answers = [
             {
                 "functionResponse": {
@@ -142,7 +142,7 @@ def _thinking(setting: Reasoning) -> dict[str, Any]:
     return {**how, "includeThoughts": True}
 
 
-def _call(part: _Part) -> Call:
+def _call(part: _Part) -> RequestedCall:
     call = part.function_call
     return read_call(call.get("id"), call.get("name"), call.get("args"))
 

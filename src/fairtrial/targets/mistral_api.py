@@ -11,7 +11,7 @@ import msgspec
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.file import File
 from fairtrial.providers.batch import BatchApi
-from fairtrial.providers.conversation import Conversation, Result, Turn
+from fairtrial.providers.conversation import Conversation, ToolResult, Turn
 from fairtrial.providers.params import Api
 from fairtrial.providers.streamed import Streamed
 from fairtrial.targets.openai_api import OpenaiApi, OpenaiConversation, OpenaiStreamed
@@ -39,7 +39,7 @@ class MistralConversation(OpenaiConversation):
         turn = OpenaiConversation.read(reply)
         return _BROKEN if isinstance(turn, Turn) and turn.finish_reason == "error" else turn
 
-    def add(self, turn: Turn, results: Sequence[Result]) -> None:
+    def add(self, turn: Turn, results: Sequence[ToolResult]) -> None:
         self.messages.append(msgspec.json.decode(turn.raw)["choices"][0]["message"])
         self.messages += [
             {"role": "tool", "tool_call_id": result.call.id, "name": result.call.name, "content": result.text}

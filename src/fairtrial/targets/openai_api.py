@@ -13,7 +13,7 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.batches.openai import OpenaiBatches
-from fairtrial.providers.conversation import Conversation, Result, Turn, read_call
+from fairtrial.providers.conversation import Conversation, ToolResult, Turn, read_call
 from fairtrial.providers.embeddings import PATH as EMBEDDINGS
 from fairtrial.providers.embeddings import EmbeddingCall, openai_vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
@@ -155,7 +155,7 @@ class OpenaiConversation(Conversation):
             raw=reply,
         )
 
-    def add(self, turn: Turn, results: Sequence[Result]) -> None:
+    def add(self, turn: Turn, results: Sequence[ToolResult]) -> None:
         self.messages.append(msgspec.json.decode(turn.raw)["choices"][0]["message"])
         self.messages += [
             {"role": "tool", "tool_call_id": result.call.id, "content": result.text} for result in results

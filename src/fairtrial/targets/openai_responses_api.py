@@ -13,7 +13,7 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.batches.openai import OpenaiBatches
-from fairtrial.providers.conversation import BAD_TURN, Conversation, Result, Turn, merge, read_call
+from fairtrial.providers.conversation import BAD_TURN, Conversation, ToolResult, Turn, merge, read_call
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
 from fairtrial.providers.params import PENALTIES, Api, sheet_behind
 from fairtrial.providers.reasoning import Reasoning
@@ -102,7 +102,7 @@ class ResponsesConversation(Conversation):
         except BAD_TURN as error:
             return unreadable(reply, "response", error)
 
-    def add(self, turn: Turn, results: Sequence[Result]) -> None:
+    def add(self, turn: Turn, results: Sequence[ToolResult]) -> None:
         self.messages += msgspec.json.decode(turn.raw)["output"]
         self.messages += [
             {"type": "function_call_output", "call_id": result.call.id, "output": result.text} for result in results

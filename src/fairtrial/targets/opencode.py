@@ -10,7 +10,7 @@ import msgspec
 
 from fairtrial.agents.processes.process import Ended
 from fairtrial.agents.program import AgentOptions, AgentProgram
-from fairtrial.agents.session import Launch, Session
+from fairtrial.agents.session import AgentSession, Launch
 from fairtrial.agents.settings import merged
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.experiment import McpServer, TargetSpec
@@ -84,7 +84,7 @@ class Opencode(AgentProgram):
     def model_hosts(self) -> list[str]:
         return [self.spec.base_url]
 
-    def prepare(self, session: Session) -> Launch:
+    def prepare(self, session: AgentSession) -> Launch:
         session.write("opencode.json", msgspec.json.encode(merged(self._settings(session), self.options.settings)))
         session.write(".config/opencode/package-lock.json", _INSTALLED)
         (session.home / ".config/opencode/node_modules").mkdir()
@@ -104,7 +104,7 @@ class Opencode(AgentProgram):
         }
         return Launch(arguments, environment, session.request.input)
 
-    def _settings(self, session: Session) -> dict[str, Any]:
+    def _settings(self, session: AgentSession) -> dict[str, Any]:
         system, servers = session.system_file(), session.request.mcp
         named = ["edit" if tool in _EDITS else tool for tool in self.options.tools]
         tools = dict.fromkeys([*named, *(f"{server.name}_*" for server in servers)], "allow")
@@ -132,7 +132,7 @@ class Opencode(AgentProgram):
             "mcp": {server.name: _server(server, session.servers[server.name]) for server in servers},
         }
 
-    def take(self, event: dict[str, Any], session: Session) -> Failure | None:
+    def take(self, event: dict[str, Any], session: AgentSession) -> Failure | None:
         record, kind, part = session.record, event.get("type"), event.get("part") or {}
         record.session_id = event.get("sessionID") or record.session_id
         if kind == "text":
@@ -154,7 +154,7 @@ class Opencode(AgentProgram):
             return self.failed(session, str(message), status if isinstance(status, int) else None)
         return None
 
-    def _take_call(self, part: dict[str, Any], session: Session) -> None:
+    def _take_call(self, part: dict[str, Any], session: AgentSession) -> None:
         server, tool = session.split_name(str(part.get("tool")))
         state, name = part.get("state") or {}, str(part.get("callID"))
         session.record.call(name, tool, server, state.get("input"))
@@ -165,7 +165,7 @@ class Opencode(AgentProgram):
             result = str(state.get("error" if error else "output") or "")
             session.record.returned(name, result, error=error, duration_ms=took)
 
-    def _over_budget(self, session: Session, last: Usage) -> Failure | None:
+    def _over_budget(self, session: AgentSession, last: Usage) -> Failure | None:
         """Return a failure if the agent goes on and another call could cost more than it may.
 
         The next call sends everything again, with what the model said and what its tools returned.
@@ -179,7 +179,7 @@ class Opencode(AgentProgram):
         message = f"another call could exceed the ${allowance.usd:.2g} reserved for this trial"
         return session.record.failure("steps", message)
 
-    def conclude(self, session: Session, ended: Ended) -> Answer | Failure:
+    def conclude(self, session: AgentSession, ended: Ended) -> Answer | Failure:
         record = session.record
         if record.ending in _FINISHED:
             record.model = self.model

@@ -22,7 +22,7 @@ from fairtrial.core.target import Options, Target
 from fairtrial.core.time_limit import time_limit
 from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
 from fairtrial.providers.bounds import Most, believed, maybe_billed, most_in_body
-from fairtrial.providers.conversation import Call, Conversation, Result, Tool, Turn
+from fairtrial.providers.conversation import Conversation, RequestedCall, Tool, ToolResult, Turn
 from fairtrial.providers.errors import Filtered
 from fairtrial.providers.params import supported_params
 from fairtrial.providers.streams import read_body
@@ -180,11 +180,11 @@ class _Session:
         if turn.text:
             self._messages.append({"role": "assistant", "text": turn.text})
 
-    async def call_all(self, calls: tuple[Call, ...]) -> list[Result]:
+    async def call_all(self, calls: tuple[RequestedCall, ...]) -> list[ToolResult]:
         """Make all tool calls of one turn concurrently."""
         return list(await asyncio.gather(*map(self._call, calls)))
 
-    async def _call(self, call: Call) -> Result:
+    async def _call(self, call: RequestedCall) -> ToolResult:
         started = time.perf_counter()
         tool = self._tools.get(call.name)
         record = ToolCall(
@@ -196,9 +196,9 @@ class _Session:
         index = len(self._calls)
         self._calls.append(record)
         if tool is None:
-            result = Result(call=call, text=f"there is no tool `{call.name}`", error=True)
+            result = ToolResult(call=call, text=f"there is no tool `{call.name}`", error=True)
         elif call.problem:
-            result = Result(call=call, text=call.problem, error=True)
+            result = ToolResult(call=call, text=call.problem, error=True)
         else:
             result = await self._ask_server(tool, call)
         self._calls[index] = msgspec.structs.replace(
@@ -210,22 +210,22 @@ class _Session:
         )
         return result
 
-    async def _ask_server(self, tool: Tool, call: Call) -> Result:
+    async def _ask_server(self, tool: Tool, call: RequestedCall) -> ToolResult:
         """Call a tool; its errors are returned to the model and do not fail the trial."""
         try:
             async with time_limit(self._options.tool_timeout):
                 client = self._clients[tool.server]
                 if tool.kind != "tool":
-                    return Result(call=call, text=(await offered(client, tool, call.arguments))[:_MAX_RESULT])
+                    return ToolResult(call=call, text=(await offered(client, tool, call.arguments))[:_MAX_RESULT])
                 reply = await client.call_tool(tool.tool, call.arguments)
         except TimeoutError:
-            return Result(call=call, text=f"no answer within {self._options.tool_timeout:g} s", error=True)
+            return ToolResult(call=call, text=f"no answer within {self._options.tool_timeout:g} s", error=True)
         except Exception as error:  # the server may have died or may send invalid data
-            return Result(call=call, text=f"the tool failed: {first_reason(error)}", error=True)
+            return ToolResult(call=call, text=f"the tool failed: {first_reason(error)}", error=True)
         text = "\n".join(map(_block_text, reply.content))
         if not text and reply.structured_content is not None:
             text = msgspec.json.encode(reply.structured_content).decode()
-        return Result(call=call, text=text[:_MAX_RESULT], error=bool(reply.is_error))
+        return ToolResult(call=call, text=text[:_MAX_RESULT], error=bool(reply.is_error))
 
     def trace(self) -> dict[str, Any]:
         """Return the trace so far."""

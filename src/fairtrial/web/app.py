@@ -24,13 +24,13 @@ from fairtrial.web.compare import Compare
 from fairtrial.web.guard import BodyLimit
 from fairtrial.web.home import Home
 from fairtrial.web.judges import Judges
-from fairtrial.web.labels import Labels
+from fairtrial.web.labels import LabelPages
 from fairtrial.web.live import Live
 from fairtrial.web.new_run import NewRun
 from fairtrial.web.plan import Plan
 from fairtrial.web.runs import Runs
-from fairtrial.web.series import Series
-from fairtrial.web.share import Share
+from fairtrial.web.series import SeriesPages
+from fairtrial.web.share import SharePages
 from fairtrial.web.site import PAGES, Site
 from fairtrial.web.suites import Suites
 from fairtrial.web.tasks import print_traceback
@@ -38,7 +38,8 @@ from fairtrial.web.trials import Trials
 from fairtrial.web.votes import Votes
 
 SECTIONS: tuple[Any, ...] = (
-    Home, Suites, NewRun, Live, Runs, Series, Trials, Compare, Plan, Board, Arena, Votes, Labels, Judges, Share,
+    Home, Suites, NewRun, Live, Runs, SeriesPages, Trials, Compare, Plan, Board, Arena, Votes, LabelPages, Judges,
+    SharePages,
 )  # fmt: skip
 
 

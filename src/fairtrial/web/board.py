@@ -33,7 +33,7 @@ _MOST_LEFT_OUT = 20  # runs that are named
 _FINISHED = ("completed", "incomplete", "stopped")
 
 
-class Standing(NamedTuple):
+class BoardRow(NamedTuple):
     """An arm as it was in its newest run."""
 
     run: Run
@@ -82,7 +82,7 @@ class Board:
         leaderboard = self._leaderboard(newest, wait)
         return None if leaderboard is None else view | _view(leaderboard, newest, known)
 
-    def _leaderboard(self, newest: Mapping[str, Standing], wait: float) -> Leaderboard | None:
+    def _leaderboard(self, newest: Mapping[str, BoardRow], wait: float) -> Leaderboard | None:
         arms = [(one.run.id, name) for name, one in newest.items()]
         runs = list({one.run.id: one.run for one in newest.values()}.values())
         name = f"standings/{content_hash(arms)[:24]}"
@@ -90,7 +90,7 @@ class Board:
 
 
 def _view(
-    leaderboard: Leaderboard, newest: Mapping[str, Standing], known: Sequence[tuple[Run, RunNumbers]]
+    leaderboard: Leaderboard, newest: Mapping[str, BoardRow], known: Sequence[tuple[Run, RunNumbers]]
 ) -> dict[str, Any]:
     links = _links(newest)
     order = [one.label for one in leaderboard.places]
@@ -113,13 +113,13 @@ def _view(
     }
 
 
-def _asked_notes(newest: Mapping[str, Standing]) -> list[str]:
+def _asked_notes(newest: Mapping[str, BoardRow]) -> list[str]:
     """Say which runs among the newest have some of the cases only."""
     runs = {one.run.id: one.numbers.summary.asked for one in newest.values()}
     return [asked_words(asked, name) for name, asked in runs.items() if asked]
 
 
-def _links(newest: Mapping[str, Standing]) -> Links:
+def _links(newest: Mapping[str, BoardRow]) -> Links:
     """Return where arms and pairs lead: to the newest run of an arm, and to the comparison of two of them."""
 
     def pair(a: str, b: str) -> str:
@@ -159,17 +159,17 @@ def _unfinished(run: Run) -> str:
     return "still running" if run.status == "running" else "interrupted before its end"
 
 
-def _newest(known: Sequence[tuple[Run, RunNumbers]]) -> dict[str, Standing]:
+def _newest(known: Sequence[tuple[Run, RunNumbers]]) -> dict[str, BoardRow]:
     """Return every arm that has a score, as it was in the newest run that has it."""
-    newest: dict[str, Standing] = {}
+    newest: dict[str, BoardRow] = {}
     for run, found in known:  # newest first
         for arm in found.summary.arms:
             if arm.aggregate.mean is not None:
-                newest.setdefault(arm.arm, Standing(run, found, arm))
+                newest.setdefault(arm.arm, BoardRow(run, found, arm))
     return newest
 
 
-def _kinds(newest: Mapping[str, Standing]) -> KindMeans:
+def _kinds(newest: Mapping[str, BoardRow]) -> KindMeans:
     """Return the means by kind of case, those of each arm from its own run."""
     first = next(iter(newest.values())).numbers.kinds
     means: dict[str, dict[str, dict[str, Any]]] = {

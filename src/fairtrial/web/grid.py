@@ -9,7 +9,7 @@ from starlette.datastructures import QueryParams
 
 from fairtrial.analyse.run import Run
 from fairtrial.store import browsing
-from fairtrial.store.browsing import SHOWS, CaseQuery, Cell
+from fairtrial.store.browsing import SHOWS, CaseCell, CaseQuery
 from fairtrial.web.cache import patience
 from fairtrial.web.site import Site, url
 
@@ -31,7 +31,7 @@ def grid(site: Site, run: Run, params: QueryParams, order: Sequence[str] = ()) -
     positions = [] if everything is None else everything[(number - 1) * size : number * size]
     total = None if everything is None else len(everything)
     cases = site.store.cases_at(run.plan.id, positions)
-    cells: dict[tuple[int, int], Cell] = {
+    cells: dict[tuple[int, int], CaseCell] = {
         (cell.case, cell.arm): cell for cell in browsing.cells(site.store, run.record, positions)
     }
     columns = sorted(run.plan_arms, key=lambda arm: order.index(arm.name) if arm.name in order else len(order))

@@ -24,7 +24,7 @@ from fairtrial.web import files, numbers
 from fairtrial.web.cache import LONG, PATIENCE
 from fairtrial.web.live import progress_of
 from fairtrial.web.new_run import start_suite
-from fairtrial.web.numbers import Changes
+from fairtrial.web.numbers import RunChanges
 from fairtrial.web.result import numbers_of
 from fairtrial.web.runs import await_run, run_line
 from fairtrial.web.site import Site, form_view
@@ -40,7 +40,7 @@ class SuiteLine(NamedTuple):
 
     line: dict[str, Any]
     history: list[float]
-    changes: Changes | None
+    changes: RunChanges | None
 
 
 class Home:
@@ -125,7 +125,7 @@ class Home:
         changes = None
         if len(same) > 1 and runs[0].record.series_id is None:
             changes = self._site.cache.get(
-                f"changes/{same[0].id}/{same[1].id}", same[:2], Changes, numbers.changes, wait=wait
+                f"changes/{same[0].id}/{same[1].id}", same[:2], RunChanges, numbers.changes, wait=wait
             )
             if changes is None:
                 return None

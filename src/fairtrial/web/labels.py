@@ -25,7 +25,7 @@ from fairtrial.webpage.seal import SANDBOX
 from fairtrial.workflows.label import read_mark
 
 
-class Labels:
+class LabelPages:
     """Pages for people who label answers."""
 
     def __init__(self, site: Site) -> None:

@@ -19,9 +19,9 @@ from fairtrial.analyse.overview import Overview, run_overview
 from fairtrial.analyse.pair_board import PairBoard, pair_board
 from fairtrial.analyse.planning import ArmVariance, PairPower, arm_variances, plan_power
 from fairtrial.analyse.run import Run
-from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, Source, choose, read_scores, sources_of
+from fairtrial.analyse.score_table import SCORE, ArmScores, RunSource, ScoreTable, choose, read_scores, sources_of
 from fairtrial.analyse.series_summary import SeriesSummary, summarise_series
-from fairtrial.analyse.spread import Spread, run_spreads
+from fairtrial.analyse.spread import ArmSpread, run_spreads
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.tool_report import ToolReport, has_offers, tool_report
 from fairtrial.core.errors import FairtrialError
@@ -51,7 +51,7 @@ class RunNumbers(msgspec.Struct, kw_only=True):
     counts: dict[str, int]
     waiting: bool  # whether some trials have not been run
     pairs: int  # of answers to the same case, which people can vote on
-    spreads: dict[str, Spread] = {}
+    spreads: dict[str, ArmSpread] = {}
     tools: ToolReport | None = None
 
 
@@ -125,17 +125,17 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     better: bool
 
 
-class Changes(msgspec.Struct, frozen=True, kw_only=True):
+class RunChanges(msgspec.Struct, frozen=True, kw_only=True):
     """What changed between two runs on the same cases."""
 
     since: float  # when the earlier run began
     moved: list[Change]
 
 
-def changes(runs: Sequence[Run]) -> Changes:
+def changes(runs: Sequence[Run]) -> RunChanges:
     """Return what changed from the second run to the first, over the arms that both have."""
     newer, older = runs
-    scores = read_scores([Source("now", (newer,)), Source("before", (older,))])
+    scores = read_scores([RunSource("now", (newer,)), RunSource("before", (older,))])
     try:
         pairs = compare(scores, choose(scores), others=()).pairs
     except FairtrialError:
@@ -149,7 +149,7 @@ def changes(runs: Sequence[Run]) -> Changes:
         for pair in pairs
         if pair.verdict in ("better", "worse")
     ]
-    return Changes(since=older.record.created_at, moved=moved)
+    return RunChanges(since=older.record.created_at, moved=moved)
 
 
 def kinds(runs: Sequence[Run]) -> KindMeans:
@@ -175,7 +175,7 @@ def labels(runs: Sequence[Run]) -> RunLabels:
 
 def standings(runs: Sequence[Run], arms: list[tuple[str, str]]) -> Leaderboard:
     """Group arms of several runs into leaderboard; each is given with the id of its run, and no name stands twice."""
-    scores = read_scores([Source(run.id, (run,)) for run in runs])
+    scores = read_scores([RunSource(run.id, (run,)) for run in runs])
     chosen = []
     for run_id, name in arms:
         arm = next(one for one in scores.arms if one.source.label == run_id and one.arm.name == name)
@@ -258,7 +258,7 @@ def comparison(
     A pair that was picked from one run keeps the interval that it has among all pairs of that run.
     """
     by_id: dict[str, Any] = {run.id: run for run in runs}
-    sources = [Source(label, tuple(by_id[run] for run in members)) for label, members in groups]
+    sources = [RunSource(label, tuple(by_id[run] for run in members)) for label, members in groups]
     scores = read_scores(sources)
     pairs = choose(scores, arms)
     family = _family(scores, pairs, metric)

@@ -89,7 +89,7 @@ def _is_between(runs: list[Run], planned: int) -> bool:
     return ended is not None and time.time() - ended < _BETWEEN
 
 
-class Series:
+class SeriesPages:
     """Pages about series."""
 
     def __init__(self, site: Site) -> None:

@@ -39,7 +39,7 @@ _SEALED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sand
 _FORMATS_BY_NAME = {form.module: form for form in FORMATS}
 
 
-class Share:
+class SharePages:
     """Pages for sharing and reproducing a run."""
 
     def __init__(self, site: Site) -> None:

@@ -13,7 +13,7 @@ import regex
 from fairtrial.text.printable import clipped
 from fairtrial.webpage import pointer
 from fairtrial.webpage.checks import Check, CheckResult, Choosing, Expectation, Step
-from fairtrial.webpage.clock import FRAME_MS, Box, Clock
+from fairtrial.webpage.clock import FRAME_MS, Clock, ScreenArea
 from fairtrial.webpage.pointer import CALL_MS, PATIENCE_MS, UnreachableError
 
 if TYPE_CHECKING:
@@ -308,24 +308,24 @@ async def _picture(clock: Clock, element: Locator) -> bytes:
     return b"" if seen is None else await clock.shot(seen)
 
 
-async def _box(element: Locator) -> Box | None:
+async def _box(element: Locator) -> ScreenArea | None:
     """Return the box of an element in whole pixels; None if it has no size."""
     bounds = await element.bounding_box(timeout=CALL_MS)
     if bounds is None:
         return None
     left, top = math.floor(bounds["x"]), math.floor(bounds["y"])
     right, bottom = math.ceil(bounds["x"] + bounds["width"]), math.ceil(bounds["y"] + bounds["height"])
-    return Box(left, top, right - left, bottom - top)
+    return ScreenArea(left, top, right - left, bottom - top)
 
 
-def _intersection(one: Box | None, other: Box) -> Box | None:
+def _intersection(one: ScreenArea | None, other: ScreenArea) -> ScreenArea | None:
     """Return the intersection of two boxes; None if it is empty."""
     if one is None:
         return None
     left, top = max(one.x, other.x), max(one.y, other.y)
     right, bottom = min(one.x + one.width, other.x + other.width), min(one.y + one.height, other.y + other.height)
-    return Box(left, top, right - left, bottom - top) if left < right and top < bottom else None
+    return ScreenArea(left, top, right - left, bottom - top) if left < right and top < bottom else None
 
 
-def _fits(one: Box, other: Box) -> bool:
+def _fits(one: ScreenArea, other: ScreenArea) -> bool:
     return one.width <= other.width and one.height <= other.height

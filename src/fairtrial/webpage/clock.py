@@ -25,7 +25,7 @@ _LOADING_MS = 3000  # time for a page to load completely
 _FONTS_MS = 500
 
 
-class Box(NamedTuple):
+class ScreenArea(NamedTuple):
     """A part of the screen, in pixels."""
 
     x: int
@@ -83,7 +83,7 @@ class Clock(ABC):
         """Send simultaneous mouse events, then show a frame."""
 
     @abstractmethod
-    async def shot(self, box: Box) -> bytes:
+    async def shot(self, box: ScreenArea) -> bytes:
         """Capture a part of the screen for comparison: equal bytes mean equal pictures."""
 
     @abstractmethod
@@ -113,9 +113,9 @@ class Clock(ABC):
         await self.wait(rest_ms)
 
     @property
-    def screen(self) -> Box:
+    def screen(self) -> ScreenArea:
         """The visible area."""
-        return Box(0, 0, *SIZES[self.size])
+        return ScreenArea(0, 0, *SIZES[self.size])
 
 
 class RealClock(Clock):
@@ -138,7 +138,7 @@ class RealClock(Clock):
         await in_order([self.world.send("Input.dispatchMouseEvent", **event) for event in events])
         await self.wait(FRAME_MS)
 
-    async def shot(self, box: Box) -> bytes:
+    async def shot(self, box: ScreenArea) -> bytes:
         clip: Any = box._asdict()
         return await self.page.screenshot(clip=clip, scale="css", timeout=0)
 

@@ -42,7 +42,7 @@ _SCRIPT, _SCRIPT_END = re.compile(r"<script\b", re.IGNORECASE), re.compile(r"</s
 _OPEN_TAG = re.compile(r"<[^<>]*\Z")
 
 
-class Extracted(msgspec.Struct, frozen=True, kw_only=True):
+class ExtractedPage(msgspec.Struct, frozen=True, kw_only=True):
     """The page of an answer, or None if there is none.
 
     findings: no_code, no_html (only script or style), needs_build (a framework's source), unclosed (the code is cut
@@ -65,7 +65,7 @@ class _Block(NamedTuple):
     closed: bool
 
 
-def extract(answer: str) -> Extracted:
+def extract(answer: str) -> ExtractedPage:
     """Find the page in an answer; if there is none, the findings say why."""
     text = _unwrap_json(_THINKING.sub("", answer.replace("\r\n", "\n")))
     blocks = [block for block in _blocks(text) if block.text.strip()]
@@ -76,9 +76,9 @@ def extract(answer: str) -> Extracted:
     scripts = [block for block in blocks if block.kind == "js"]
     document = any(_DOCUMENT.search(page.text) for page in pages)
     if not document and any(block.kind == "build" for block in blocks):
-        return Extracted(findings=("needs_build",))
+        return ExtractedPage(findings=("needs_build",))
     if not pages and not any(_BROWSER_CODE.search(script.text) for script in scripts):
-        return Extracted(findings=("no_code",))
+        return ExtractedPage(findings=("no_code",))
     chosen, findings = _choose_pages(pages)
     if document:  # other blocks belong to a whole document only if it refers to them, or has none of that kind
         styles = styles if _uses_blocks(chosen[0], _STYLESHEET, "<style") else []
@@ -88,7 +88,7 @@ def extract(answer: str) -> Extracted:
         findings.append("unclosed")
     if len(used) > 1:
         findings.append("assembled")
-    return Extracted(html=_assemble(chosen, styles, scripts, findings), findings=tuple(findings))
+    return ExtractedPage(html=_assemble(chosen, styles, scripts, findings), findings=tuple(findings))
 
 
 def _unwrap_json(text: str) -> str:

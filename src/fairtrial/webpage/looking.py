@@ -13,7 +13,7 @@ from fairtrial.webpage.acting import BrokenCheckError
 from fairtrial.webpage.browser import NoBrowserError
 from fairtrial.webpage.checks import Check, CheckResult, checks_of
 from fairtrial.webpage.checks import share_passed as share_of_checks
-from fairtrial.webpage.extract import Extracted, extract
+from fairtrial.webpage.extract import ExtractedPage, extract
 from fairtrial.webpage.probes import Probe, missing_page, probes
 from fairtrial.webpage.probes import share_passed as share_of_probes
 from fairtrial.webpage.render import Renderer
@@ -38,7 +38,7 @@ REAL_TIME = "measured in real time"  # on a busy machine the result might have b
 class Looked(msgspec.Struct, frozen=True, kw_only=True):
     """The results about an answer's page. `blind` says why no browser has opened it."""
 
-    page: Extracted
+    page: ExtractedPage
     seen: Rendering | None = None
     probes: list[Probe] = []
     checks: list[CheckResult] = []

@@ -39,7 +39,7 @@ class UnreachableError(Exception):
     """The mouse cannot reach an element; the message says why."""
 
 
-class Point(NamedTuple):
+class MousePosition(NamedTuple):
     """A position of the mouse."""
 
     x: float
@@ -90,19 +90,19 @@ async def scroll_to(element: Locator) -> None:
     await element.evaluate("element => element.scrollIntoViewIfNeeded()", timeout=CALL_MS)
 
 
-async def _drop(clock: Clock, data: dict[str, Any], point: Point) -> None:
+async def _drop(clock: Clock, data: dict[str, Any], point: MousePosition) -> None:
     for kind in ("dragEnter", "dragOver", "drop"):
         await clock.world.send("Input.dispatchDragEvent", type=kind, x=point.x, y=point.y, data=data)
         await clock.wait(FRAME_MS)
 
 
-async def _reachable_point(clock: Clock, element: Locator, *, enabled: bool = False) -> Point:
+async def _reachable_point(clock: Clock, element: Locator, *, enabled: bool = False) -> MousePosition:
     """Wait until an element is at rest and not covered, and return where to press it."""
     end = clock.now + PATIENCE_MS
-    before: Point | None = None
+    before: MousePosition | None = None
     while True:
         place = await element.evaluate(_PLACE, before is None, timeout=CALL_MS)
-        point = Point(place[0], place[1]) if place else None
+        point = MousePosition(place[0], place[1]) if place else None
         rests = point == before and place and place[2]
         if point is not None and rests and (not enabled or await element.is_enabled(timeout=CALL_MS)):
             return point
@@ -112,11 +112,11 @@ async def _reachable_point(clock: Clock, element: Locator, *, enabled: bool = Fa
         await clock.wait(FRAME_MS)
 
 
-def _between(start: Point, end: Point, share: float) -> Point:
-    return Point(start.x + share * (end.x - start.x), start.y + share * (end.y - start.y))
+def _between(start: MousePosition, end: MousePosition, share: float) -> MousePosition:
+    return MousePosition(start.x + share * (end.x - start.x), start.y + share * (end.y - start.y))
 
 
-def _event(kind: str, point: Point, count: int = 0, *, held: bool = False) -> dict[str, Any]:
+def _event(kind: str, point: MousePosition, count: int = 0, *, held: bool = False) -> dict[str, Any]:
     left = held or count > 0
     held = held or kind == "mousePressed"
     event = {"type": kind, "x": point.x, "y": point.y, "button": "left" if left else "none", "buttons": int(held)}

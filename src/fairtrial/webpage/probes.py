@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.text.printable import clipped
-from fairtrial.webpage.extract import Extracted
+from fairtrial.webpage.extract import ExtractedPage
 from fairtrial.webpage.rendering import Rendering
 
 _MIN_TEXT_PX = 11.0  # on a phone
@@ -26,17 +26,17 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     words: str
 
 
-def probes(page: Extracted, seen: Rendering | None, *, cut_off: bool = False) -> list[Probe]:
+def probes(page: ExtractedPage, seen: Rendering | None, *, cut_off: bool = False) -> list[Probe]:
     """Return all findings about a page; without a browser, only those from its code."""
     return [_complete(page, cut_off=cut_off), *(_browser_probes(seen) if seen is not None else ())]
 
 
-def missing_page(page: Extracted) -> str:
+def missing_page(page: ExtractedPage) -> str:
     """Return why an answer has no page."""
     return next((_NO_PAGE[finding] for finding in page.findings if finding in _NO_PAGE), _NO_PAGE["no_code"])
 
 
-def _complete(page: Extracted, *, cut_off: bool) -> Probe:
+def _complete(page: ExtractedPage, *, cut_off: bool) -> Probe:
     if page.complete and not cut_off:
         return Probe(name="complete", passed=True, words="the code is whole")
     why = "the answer was cut off at max_tokens" if cut_off else "the code breaks off"

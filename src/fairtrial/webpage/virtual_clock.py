@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairtrial.core.time_limit import time_limit
 from fairtrial.webpage.checks import SIZES, Size
-from fairtrial.webpage.clock import FRAME_MS, Box, Clock, in_order
+from fairtrial.webpage.clock import FRAME_MS, Clock, ScreenArea, in_order
 from fairtrial.webpage.world import World
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class VirtualClock(Clock):
         await self._frame()
         await sent
 
-    async def shot(self, box: Box) -> bytes:
+    async def shot(self, box: ScreenArea) -> bytes:
         """Capture a regular frame: an extra one would be an extra frame for the page too."""
         from PIL import Image
 

@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fairtrial.analyse.run import Run
-from fairtrial.analyse.score_table import Source, find_sources
+from fairtrial.analyse.score_table import RunSource, find_sources
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.errors import FairtrialError, NoSuchRunError
 from fairtrial.core.private import write_private
-from fairtrial.forges.ci import CiJob, Said, ci_job
+from fairtrial.forges.ci import CiJob, NamedBranch, ci_job
 from fairtrial.forges.git import NOTES, Git
 from fairtrial.store import Store
 from fairtrial.store.copying import copy_runs
@@ -45,16 +45,16 @@ class NoBaselineError(FairtrialError):
     """There is no run to compare with yet."""
 
 
-class Baseline(NamedTuple):
+class GateBaseline(NamedTuple):
     """The run to compare with and how it was found, or why there is none."""
 
-    source: Source | None
+    source: RunSource | None
     words: str
 
 
 def baseline_for(
     name: str, store: Store, run: StoredRun, folder: Path | None = None, environment: Mapping[str, str] = os.environ
-) -> Baseline:
+) -> GateBaseline:
     """Return the baseline that a name means here. That there is none is no error: the gate cannot tell."""
     source, because = None, ""
     try:
@@ -64,10 +64,10 @@ def baseline_for(
         words = _what(source)
     except NoBaselineError as error:
         words = str(error)
-    return Baseline(source, f"{words}. {because}" if because else words)
+    return GateBaseline(source, f"{words}. {because}" if because else words)
 
 
-def _what(source: Source) -> str:
+def _what(source: RunSource) -> str:
     """Say which run the baseline is."""
     facts = facts_of(source.runs[0].record)
     where = ", ".join(fact for fact in (facts["branch"], facts["commit"][:12]) if fact)
@@ -81,7 +81,7 @@ def _meant_by_auto(environment: Mapping[str, str], git: Git | None) -> tuple[str
     if job is not None and job.target.branch:
         target = job.target
         return f"branch:{target.branch}", f"`auto` is where this pull request goes: {target.branch} ({target.by})"
-    default = job.default if job is not None and job.default.branch else git.default_branch() if git else Said()
+    default = job.default if job is not None and job.default.branch else git.default_branch() if git else NamedBranch()
     if not default.branch:
         raise NoBaselineError(_nothing_known(job, git))
     merged = " names no target branch" if job is not None and job.pull else " names no pull request"
@@ -97,7 +97,7 @@ def _nothing_known(job: CiJob | None, git: Git | None) -> str:
     return f"no baseline: `auto` found no branch, because {said}, and {here}. Name it: --against branch:main"
 
 
-def find_baseline(name: str, store: Store, run: StoredRun, folder: Path | None = None) -> Source:
+def find_baseline(name: str, store: Store, run: StoredRun, folder: Path | None = None) -> RunSource:
     """Return the run to compare with; `run` is the one that is gated, `folder` where its repository is."""
     kind, colon, value = name.partition(":")
     if not colon or kind not in KINDS:
@@ -120,7 +120,7 @@ def find_baseline(name: str, store: Store, run: StoredRun, folder: Path | None =
     return _with_series(store, chosen[0], name)
 
 
-def _named(name: str, store: Store) -> Source:
+def _named(name: str, store: Store) -> RunSource:
     try:
         return find_sources([name], store)[0]
     except NoSuchRunError as error:
@@ -197,12 +197,12 @@ def _how_to_get_one(kind: str, value: str, run: StoredRun) -> str:
     return f"From now on this run of `{value}` is one: later commits are compared with it, in the same store"
 
 
-def _with_series(store: Store, record: RunRecord, label: str) -> Source:
+def _with_series(store: Store, record: RunRecord, label: str) -> RunSource:
     records = store.series_of(record.id) if record.series_id else [record]
-    return Source(label, tuple(Run(store, one) for one in records if one.status in _USABLE))
+    return RunSource(label, tuple(Run(store, one) for one in records if one.status in _USABLE))
 
 
-def _in_file(path: Path, run: StoredRun) -> Source:
+def _in_file(path: Path, run: StoredRun) -> RunSource:
     if not path.is_file():
         raise NoBaselineError(
             f"no baseline: there is no file {path}; `fairtrial gate --keep {quote(str(path))}` writes one"
@@ -212,7 +212,7 @@ def _in_file(path: Path, run: StoredRun) -> Source:
     return _newest(store, run, f"file:{path}")
 
 
-def _in_notes(git: Git, name: str, run: StoredRun) -> Source:
+def _in_notes(git: Git, name: str, run: StoredRun) -> RunSource:
     noted = git.noted() - {_gated_commit(run)}
     commit = next((one for one in git.ancestors(name) if one in noted), None)
     if commit is None:
@@ -240,7 +240,7 @@ def _unpacked(body: bytes, place: str) -> Store:
     return store
 
 
-def _newest(store: Store, run: StoredRun, label: str) -> Source:
+def _newest(store: Store, run: StoredRun, label: str) -> RunSource:
     own = _earlier_runs(store, run)
     if not own:
         raise NoBaselineError(
@@ -249,7 +249,7 @@ def _newest(store: Store, run: StoredRun, label: str) -> Source:
     return _with_series(store, own[0], label)
 
 
-def keep_baseline(source: Source, where: str, folder: Path | None = None) -> str:
+def keep_baseline(source: RunSource, where: str, folder: Path | None = None) -> str:
     """Keep a run as a baseline, in a file or in the git note of its commit; return where it is."""
     if any(_git_of(run.record).get("changed") for run in source.runs):
         raise FairtrialError(
@@ -270,7 +270,7 @@ def keep_baseline(source: Source, where: str, folder: Path | None = None) -> str
     return f"the git note of {commit[:12]}; push it with `git push origin refs/notes/{NOTES}`"
 
 
-def packed(source: Source) -> bytes:
+def packed(source: RunSource) -> bytes:
     """Return the runs of a source as a packed store."""
     with tempfile.TemporaryDirectory(prefix="fairtrial-baseline-") as folder:
         file = Path(folder) / "baseline.db"

@@ -22,7 +22,7 @@ from fairtrial.core.variables import Variables
 from fairtrial.engine import bench
 from fairtrial.engine.targets import open_targets
 from fairtrial.judging.attacks import Resistance, attack_samples, resistance
-from fairtrial.judging.calibration import Calibration, Sample, load_samples
+from fairtrial.judging.calibration import Calibration, CalibrationSample, load_samples
 from fairtrial.store import Store
 from fairtrial.store.calibrations import add_calibration, calibrations_of
 from fairtrial.store.plans import case_scorers
@@ -35,7 +35,7 @@ async def acalibrate(
     judge: JudgeSpec,
     *,
     scorer: ScorerSpec | None = None,
-    samples: Path | Sequence[Sample] | None = None,
+    samples: Path | Sequence[CalibrationSample] | None = None,
     runs: int = 1,
     settings: Settings | None = None,
     folder: Path | None = None,

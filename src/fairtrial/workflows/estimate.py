@@ -13,7 +13,7 @@ import msgspec
 
 from fairtrial.config import Suite
 from fairtrial.core import registry
-from fairtrial.core.answer import Answer, Request, Turn
+from fairtrial.core.answer import Answer, EarlierTurn, Request
 from fairtrial.core.experiment import Arm, Case, TargetSpec
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.ids import canonical_json
@@ -186,7 +186,7 @@ class _Arm:
         params = self._arm.params_of(case)
         trial = Trial(id="", case=case, arm=self._arm, repeat=repeat, params=params)
         files = tuple(map(_as_long, case.attach))
-        turns: list[Turn] = []
+        turns: list[EarlierTurn] = []
         later = _later_turns(case, others.user_spec)
         for reply in (*later, None):
             chat = trial.chat(turns)
@@ -197,7 +197,7 @@ class _Arm:
             longest = self.calls.add(request, times) or params.get("max_tokens") or _ANSWER_TOKENS
             if reply is None:
                 break
-            turns.append(Turn(question=chat.question, answer=Answer(text=_blank(longest)), reply=reply))
+            turns.append(EarlierTurn(question=chat.question, answer=Answer(text=_blank(longest)), reply=reply))
             if others.user is not None and others.user_spec is not None:
                 asked = SimulatedUser.request(others.user_spec, trial, turns)
                 others.user.add(asked, times, (_OTHER_TOKENS - 1) * longest * len(turns))

@@ -23,7 +23,7 @@ _WORDS = {"pass": 1.0, "yes": 1.0, "true": 1.0, "fail": 0.0, "no": 0.0, "false":
 _MAX_PROBLEMS = 20
 
 
-class Label(NamedTuple):
+class PersonLabel(NamedTuple):
     """A person's mark for an answer, 0–1."""
 
     trial: str
@@ -46,7 +46,7 @@ def read_mark(text: Any) -> float:
     return mark / 100
 
 
-def read_labels(path: Path) -> list[Label]:
+def read_labels(path: Path) -> list[PersonLabel]:
     """Read labels from a table with `trial` (or `trial_id`), `label`, and optionally `note` and `by`; skip blanks."""
     if format_of(path) is None:
         raise FairtrialError(f"a label file must be one of {', '.join(FORMATS)}, not `{path.name}`")
@@ -65,7 +65,7 @@ def read_labels(path: Path) -> list[Label]:
     return labels
 
 
-def _read_row(fields: dict[str, Any], problem: str) -> Label | None:
+def _read_row(fields: dict[str, Any], problem: str) -> PersonLabel | None:
     if problem:
         raise FairtrialError(problem)
     trial = fields.get("trial") or fields.get("trial_id")
@@ -74,10 +74,10 @@ def _read_row(fields: dict[str, Any], problem: str) -> Label | None:
     if fields["label"] is None or str(fields["label"]).strip() == "":
         return None
     note, by = (str(fields.get(name) or "") for name in ("note", "by"))
-    return Label(str(trial), read_mark(fields["label"]), note, by)
+    return PersonLabel(str(trial), read_mark(fields["label"]), note, by)
 
 
-def add_labels(run: Run, labels: Sequence[Label], *, by: str) -> int:
+def add_labels(run: Run, labels: Sequence[PersonLabel], *, by: str) -> int:
     """Store labels and return how many answers have one; store none if any label matches no trial of this run."""
     places, problems = _places(run), []
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}

@@ -21,7 +21,7 @@ from fairtrial.engine.job import HERE, Job, Where
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.targets import targets_of
 from fairtrial.engine.watching import Watch
-from fairtrial.pipeline import Series, feed_of, settle_status, start_run, work_on
+from fairtrial.pipeline import SeriesPlan, feed_of, settle_status, start_run, work_on
 from fairtrial.store import Store
 from fairtrial.store.plans import case_scorers
 from fairtrial.store.scorings import add_scoring, finish_scoring, scoring_choice, scorings_of
@@ -133,7 +133,7 @@ async def next_run(
     job = msgspec.structs.replace(job, run_id=new_id(), fresh=True, stopped=None)
     check_prices(job.arms, job.settings)
     assert first.series_id is not None
-    series = Series(first.series_id, runs)
+    series = SeriesPlan(first.series_id, runs)
     context = msgspec.json.decode(first.context)
     facts = {name: context[name] for name in ("dataset", "code", "selected") if name in context} | dict(more or {})
     return await start_run(store, job, _scorers(store, job), first.settings, series, watch, facts=facts)

@@ -10,7 +10,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import new_id
 from fairtrial.engine.job import HERE, Where
 from fairtrial.engine.watching import Watch
-from fairtrial.pipeline import Series, arun
+from fairtrial.pipeline import SeriesPlan, arun
 from fairtrial.store import Store
 
 Part = tuple[int, int]  # the number of a run in its series, and the length of the series
@@ -37,7 +37,7 @@ async def arun_series(
 ) -> list[Run]:
     """Run a suite several times; an interruption ends the series, and `resume` continues it."""
     check_series(suite, runs)
-    series = Series(new_id(), runs)
+    series = SeriesPlan(new_id(), runs)
     finished: list[Run] = []
     while len(finished) < runs:
         part = (len(finished) + 1, runs)

@@ -18,7 +18,7 @@ import msgspec
 from fairtrial.analyse.gate import Terms, gate
 from fairtrial.analyse.gate_result import Gate
 from fairtrial.analyse.run import Run
-from fairtrial.analyse.score_table import Source
+from fairtrial.analyse.score_table import RunSource
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import new_id
@@ -51,7 +51,7 @@ def look_level(look: int) -> float:
 
 async def abuy_until_sure(
     run: StoredRun,
-    against: Source,
+    against: RunSource,
     terms: Terms,
     *,
     budget_usd: float,
@@ -79,7 +79,7 @@ async def abuy_until_sure(
         goal = _goal_of(records)
         if len(finished) >= goal.runs or halted:
             look = goal.look + 1
-            source = Source(run.id, tuple(Run(store, record) for record in finished))
+            source = RunSource(run.id, tuple(Run(store, record) for record in finished))
             looked = await asyncio.to_thread(gate, source, against, _at_look(terms, look))
             rounds = len(finished) - len(first)
             if ended := _why_end(looked, rounds) or halted:

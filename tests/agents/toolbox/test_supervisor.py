@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fairtrial.agents.notes import Notes
+from fairtrial.agents.notes import ServerNotes
 from fairtrial.agents.processes.process import end, start
 from fairtrial.agents.processes.supervised import supervised, supervised_config
 from fairtrial.core.experiment import McpServer
@@ -66,9 +66,9 @@ def test_the_end_of_a_thread_is_not_the_end_of_its_process(tmp_path):
 
 
 class TestNotes:
-    def talk(self, folder: Path, server: McpServer, *messages: dict) -> tuple[Notes, list[dict]]:
+    def talk(self, folder: Path, server: McpServer, *messages: dict) -> tuple[ServerNotes, list[dict]]:
         """Say something to a server under its supervisor; what was noted, and what came back."""
-        notes = Notes(folder / "notes", [server])
+        notes = ServerNotes(folder / "notes", [server])
         config = supervised_config(server, notes.file(server.name), keep=["PATH"])
         text = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
         done = subprocess.run(

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairtrial.agents.workspace.archive import ArchiveError, pack, pack_git, unpack
-from fairtrial.agents.workspace.changes import Start, TooLargeError, apply_changes, read_changes, with_texts
+from fairtrial.agents.workspace.changes import Start, TooManyChangesError, apply_changes, read_changes, with_texts
 from fairtrial.agents.workspace.making import _move
 
 _MB = 2**20
@@ -114,7 +114,7 @@ def test_the_diff_and_its_limits(tmp_path):
     assert (shown["added"], shown["modified"], shown["removed"]) == (["run.sh"], ["a.txt", "pic"], ["old"])
     lines = shown["diff"].splitlines()
     assert {"-two", "+three", "-gone", "+echo", "pic: a binary or a large file, not shown"} <= set(lines)
-    with pytest.raises(TooLargeError, match="MB of changed files"):
+    with pytest.raises(TooManyChangesError, match="MB of changed files"):
         start.compare(3)
     write(folder, {f"many/{number}": b"x\n" * 400 for number in range(200)})
     assert "more was changed than is shown" in start.compare(_MB).shown["diff"][-60:]

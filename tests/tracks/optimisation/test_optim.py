@@ -24,7 +24,7 @@ from fairtrial.core.experiment import McpServer
 from fairtrial.tracks.optimisation import sample
 from fairtrial.tracks.optimisation.analysis import optimisation_report
 from fairtrial.tracks.optimisation.answer import read_answer
-from fairtrial.tracks.optimisation.catalogue import Selection, baselines, by_name, select, shipped
+from fairtrial.tracks.optimisation.catalogue import ProblemSelection, baselines, by_name, select, shipped
 from fairtrial.tracks.optimisation.certify import baseline, components
 from fairtrial.tracks.optimisation.families import DEFAULT, FAMILIES, can_make, make
 from fairtrial.tracks.optimisation.folders import read_folder, write_folder
@@ -212,20 +212,20 @@ class TestBaselines:
 
     @pytest.mark.slow
     def test_selection(self):
-        assert len(select(Selection())) == 30
-        assert {p.n for p in select(Selection(n=(10,)))} == {10}
-        assert {p.family for p in select(Selection(family=("portfolio",)))} == {"portfolio"}
-        assert len(select(Selection(count=10))) == 10 and len(select(Selection(count=50))) == 50
-        assert len({p.id for p in select(Selection(count=50))}) == 50
-        assert {p.seed for p in select(Selection(seed=7, family=("tight",), n=(20,)))} == {7}
-        assert [p.id for p in select(Selection(family=("mixed_integer",), n=(100,)))] == ["mixed_integer-100"]
-        other = select(Selection(seed=2))
+        assert len(select(ProblemSelection())) == 30
+        assert {p.n for p in select(ProblemSelection(n=(10,)))} == {10}
+        assert {p.family for p in select(ProblemSelection(family=("portfolio",)))} == {"portfolio"}
+        assert len(select(ProblemSelection(count=10))) == 10 and len(select(ProblemSelection(count=50))) == 50
+        assert len({p.id for p in select(ProblemSelection(count=50))}) == 50
+        assert {p.seed for p in select(ProblemSelection(seed=7, family=("tight",), n=(20,)))} == {7}
+        assert [p.id for p in select(ProblemSelection(family=("mixed_integer",), n=(100,)))] == ["mixed_integer-100"]
+        other = select(ProblemSelection(seed=2))
         assert {p.n for p in other} == {10, 50, 100} and "rosenbrock" not in {p.family for p in other}
         assert by_name("P6-10-1").id == "box_qp-10"
         with pytest.raises(FairtrialError, match="no seed 3"):
             make("rosenbrock", 10, 3)
         with pytest.raises(FairtrialError, match="unknown family `nonsense`"):
-            select(Selection(family=("nonsense",)))
+            select(ProblemSelection(family=("nonsense",)))
         with pytest.raises(FairtrialError, match="no problem `nonsense`"):
             by_name("nonsense")
 
@@ -437,7 +437,7 @@ class TestStyles:
 @pytest.mark.slow
 async def test_a_run_with_styles(run_suite):
     """Scripted targets of known quality: the optimum, a wrong length, prose."""
-    problems = select(Selection(n=(10,)))
+    problems = select(ProblemSelection(n=(10,)))
     found = {item.problem: item for item in baselines(problems)}
     best = {
         problem.id: json.dumps(

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fairtrial.agents.mcp.server import ServerError, connected, first_reason
-from fairtrial.agents.mcp.tokens import Tokens
+from fairtrial.agents.mcp.tokens import AccessTokens
 from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.experiment import Arm, Condition, McpServer
 from fairtrial.core.ids import content_hash
@@ -52,7 +52,7 @@ async def preflight(arms: Sequence[Arm], hide: Callable[[str], str] = str) -> li
     servers = list({server.name: server for arm in arms for server in arm.condition.mcp}.values())
     if not servers:
         return []
-    gate, tokens = asyncio.Semaphore(_AT_ONCE), Tokens()
+    gate, tokens = asyncio.Semaphore(_AT_ONCE), AccessTokens()
 
     async def inspect(server: McpServer) -> Inventory | str:
         async with gate:

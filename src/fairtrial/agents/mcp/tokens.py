@@ -20,7 +20,7 @@ _DEFAULT_LIFE = 300.0  # seconds, where the authorization server does not say
 _PROBE = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
 
 
-class Tokens:
+class AccessTokens:
     """The tokens of one session of work; trials that start at the same time share one request for a token."""
 
     def __init__(self) -> None:

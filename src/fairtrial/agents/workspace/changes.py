@@ -24,11 +24,11 @@ _MAX_DIFF = 60_000  # characters of the diff that are kept
 _MAX_LINES = 3000  # of a file whose diff is computed
 
 
-class TooLargeError(Exception):
+class TooManyChangesError(Exception):
     """The changes are more than may be kept."""
 
 
-class Changes(msgspec.Struct, frozen=True, kw_only=True):
+class FileChanges(msgspec.Struct, frozen=True, kw_only=True):
     """The names of files that an agent added, modified and removed."""
 
     added: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     removed: tuple[str, ...] = ()
 
 
-class Comparison(NamedTuple):
+class WorkspaceDiff(NamedTuple):
     """The changes as an archive, and for people to read: names and a diff."""
 
     archive: bytes
@@ -68,7 +68,7 @@ class Start:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(folder / name, copy)
 
-    def compare(self, max_bytes: int) -> Comparison:
+    def compare(self, max_bytes: int) -> WorkspaceDiff:
         """Return what changed since then; raise TooLargeError beyond the limit."""
         marks = {name: _mark(status) for name, status in entries(self._folder)}
         added = [name for name in marks if name not in self._marks and not _special(marks[name])]
@@ -76,14 +76,14 @@ class Start:
         removed = [name for name in self._marks if name not in marks]
         size = sum(marks[name].size for name in (*added, *modified) if stat.S_ISREG(marks[name].kind))
         if size > max_bytes:
-            raise TooLargeError(f"{size / 2**20:.1f} MB of changed files")
+            raise TooManyChangesError(f"{size / 2**20:.1f} MB of changed files")
         shown = [name for name in added if not stat.S_ISDIR(marks[name].kind)]
         gone = [name for name in removed if not stat.S_ISDIR(self._marks[name].kind)]
         diff = _bounded(piece for name in sorted([*shown, *modified, *gone]) for piece in self._diff(name))
-        changes = Changes(added=tuple(shown), modified=tuple(modified), removed=tuple(removed))
+        changes = FileChanges(added=tuple(shown), modified=tuple(modified), removed=tuple(removed))
         items = [(f"{_FILES}{name}", self._folder / name) for name in (*added, *modified)]
         archive = write(items, texts={_SUMMARY: msgspec.json.encode(changes)}, times=True)
-        return Comparison(archive, {"added": shown, "modified": modified, "removed": gone, "diff": diff})
+        return WorkspaceDiff(archive, {"added": shown, "modified": modified, "removed": gone, "diff": diff})
 
     def _differs(self, name: str, mark: _Mark) -> bool:
         before = self._marks[name]
@@ -103,12 +103,12 @@ class Start:
         yield from difflib.unified_diff(before, after, *labels, lineterm="")
 
 
-def read_changes(archive: bytes) -> Changes:
+def read_changes(archive: bytes) -> FileChanges:
     """Return what an archive of changes says about itself."""
     with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
         summary = packed.extractfile(_SUMMARY)
         assert summary is not None
-        return msgspec.json.decode(summary.read(), type=Changes)
+        return msgspec.json.decode(summary.read(), type=FileChanges)
 
 
 def apply_changes(archive: bytes, folder: Path) -> None:

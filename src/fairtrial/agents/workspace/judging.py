@@ -16,7 +16,7 @@ import msgspec
 
 from fairtrial.agents.processes.process import Ended
 from fairtrial.agents.workspace.archive import entries, pack, remove, unpack
-from fairtrial.agents.workspace.changes import Changes
+from fairtrial.agents.workspace.changes import FileChanges
 
 _CHECKING = Path(__file__).with_name("checking")
 _REFEREE = _CHECKING / "referee.py"
@@ -32,7 +32,7 @@ _TEST = re.compile(r"(^|/)(tests?/|test_[^/]*$|[^/]*_test\.\w+$|[^/]*\.(test|spe
 _USUAL_TARGETS = ("/usr/", "/bin/", "/lib", "/opt/")
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class CheckVerdict(msgspec.Struct, frozen=True):
     """What a check in Python came to, in its own words."""
 
     code: int | None  # None: it became another program
@@ -64,7 +64,7 @@ class Refereed(NamedTuple):
         if not told:
             foul = "" if ended.code else "the check was ended before it was finished, by what it looked at"
             return Judged(ended.code, None, output, ended.errors, foul)
-        verdict = msgspec.json.decode(told[0], type=Verdict)
+        verdict = msgspec.json.decode(told[0], type=CheckVerdict)
         code = ended.code if verdict.code is None else verdict.code
         foul = f"{verdict.left} ended the check before it was finished" if verdict.left and code == 0 else ""
         foul = f"what the check looked at has replaced {verdict.replaced}" if verdict.replaced else foul
@@ -94,7 +94,7 @@ def has_score(report: dict[str, Any]) -> bool:
 class CheckFolder:
     """The files of a check: a copy of their own, and one over the workspace in which it runs."""
 
-    def __init__(self, workspace: Path, changes: Changes) -> None:
+    def __init__(self, workspace: Path, changes: FileChanges) -> None:
         self._workspace = workspace
         self.own, self._start = workspace.parent / "check", workspace.parent / "start"
         self.listed = workspace.parent / "changed"

@@ -15,7 +15,7 @@ from typing import Any
 from fairtrial.agents.processes.process import Ended, run
 from fairtrial.agents.processes.supervised import private_temp_folder
 from fairtrial.agents.workspace.archive import ArchiveError, remove, unpack
-from fairtrial.agents.workspace.changes import Changes, Start, TooLargeError, apply_changes, read_changes
+from fairtrial.agents.workspace.changes import FileChanges, Start, TooManyChangesError, apply_changes, read_changes
 from fairtrial.agents.workspace.gateway import Address, address_of, gateway
 from fairtrial.agents.workspace.sandbox import Confined, basic_environment, bubblewrap, container_name, docker
 from fairtrial.agents.workspace.user import give_to_sandbox, take_back
@@ -41,7 +41,7 @@ class LiveWorkspace:
     def __init__(self, spec: WorkspaceSpec, base: Path) -> None:
         self.spec, self.folder = spec, base / "work"
         self._base = base
-        self.changed = Changes()  # what an agent did here before
+        self.changed = FileChanges()  # what an agent did here before
         self._start: Start | None = None
         self._socket: Path | None = None
         self._addresses: tuple[Address, ...] = ()
@@ -174,7 +174,7 @@ class LiveWorkspace:
         limit = self.spec.max_mb
         try:
             comparison = await asyncio.to_thread(self._start.compare, int(limit * 2**20))
-        except TooLargeError as error:
+        except TooManyChangesError as error:
             raise WorkspaceError(
                 f"the workspace is too large: {error}, at most {limit:g} MB are kept (raise `max_mb` of the workspace)"
             ) from None

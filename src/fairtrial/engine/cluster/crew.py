@@ -15,7 +15,7 @@ from fairtrial.core.trial import Trial
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.cluster.leases import Lease
 from fairtrial.engine.cluster.link import Backend, Link, WorkerLostError
-from fairtrial.engine.cluster.messages import Briefing, Call, Orders, Report, decode, encode
+from fairtrial.engine.cluster.messages import Briefing, DriverOrders, Report, WorkerCall, decode, encode
 from fairtrial.engine.executor import Reports
 
 ALONE_AFTER = 2  # workers that were lost with a trial, after which it gets one for itself
@@ -32,7 +32,7 @@ class Work:
         self.number, self.trial, self.reports, self.listener = number, trial, reports, listener
         self.losses = 0  # workers that were lost with it
         self.done = False  # nothing is left to do about it
-        self.inbox: asyncio.Queue[Call | BaseException] = asyncio.Queue()
+        self.inbox: asyncio.Queue[WorkerCall | BaseException] = asyncio.Queue()
 
     @property
     def alone(self) -> bool:
@@ -40,7 +40,7 @@ class Work:
         return self.losses >= ALONE_AFTER
 
 
-class Member:
+class CrewMember:
     """One worker, seen from the driver."""
 
     def __init__(self, link: Link, lease: Lease) -> None:
@@ -49,10 +49,10 @@ class Member:
         self.opened = self.lost = self.tight = False
         self.requested = time.monotonic()
         self.tasks: list[asyncio.Task[None]] = []
-        self._orders = Orders()
+        self._orders = DriverOrders()
         self._something = asyncio.Event()
 
-    def order(self) -> Orders:
+    def order(self) -> DriverOrders:
         """Return the orders that go out next, to add to them."""
         self._something.set()
         return self._orders
@@ -62,24 +62,24 @@ class Member:
         while True:
             await self._something.wait()
             self._something.clear()
-            orders, self._orders = self._orders, Orders()
+            orders, self._orders = self._orders, DriverOrders()
             await self.link.deliver(encode(orders))
 
 
-class Group:
+class WorkerGroup:
     """Workers with the same share of a machine, and the trials that wait for one of them."""
 
     def __init__(self, share: Resources) -> None:
         self.share = share
-        self.members: list[Member] = []
-        self.waiting: deque[tuple[Work, asyncio.Future[Member]]] = deque()
+        self.members: list[CrewMember] = []
+        self.waiting: deque[tuple[Work, asyncio.Future[CrewMember]]] = deque()
 
     @property
-    def open(self) -> list[Member]:
+    def open(self) -> list[CrewMember]:
         """The workers that can carry out trials."""
         return [member for member in self.members if member.opened]
 
-    def room_for(self, work: Work, capacity: int) -> Member | None:
+    def room_for(self, work: Work, capacity: int) -> CrewMember | None:
         """Return the worker with the fewest trials, if it can take another one."""
         free = [member for member in self.open if not any(other.alone for other in member.works.values())]
         member = min(free, key=lambda one: len(one.works), default=None)
@@ -95,13 +95,13 @@ class Crew:
         self,
         backend: Backend,
         budget: Budget,
-        on_report: Callable[[Member, Report], None],
-        on_gone: Callable[[Member, bool], None],
+        on_report: Callable[[CrewMember, Report], None],
+        on_gone: Callable[[CrewMember, bool], None],
         hide: Callable[[str], str],
     ) -> None:
         self._backend, self._budget, self._hide = backend, budget, hide
         self._on_report, self._on_gone = on_report, on_gone
-        self._groups: dict[tuple[tuple[str, float], ...], Group] = {}
+        self._groups: dict[tuple[tuple[str, float], ...], WorkerGroup] = {}
         self._briefing: Callable[[Resources], Briefing] | None = None
         self._look = asyncio.Event()
         self._looking: asyncio.Task[None] | None = None
@@ -110,7 +110,7 @@ class Crew:
         self.trials = 1  # that are carried out at the same time in all workers
 
     @property
-    def members(self) -> list[Member]:
+    def members(self) -> list[CrewMember]:
         """All workers that can carry out trials."""
         return [member for group in self._groups.values() for member in group.open]
 
@@ -129,13 +129,13 @@ class Crew:
         if self._problem is not None:
             raise self._problem
 
-    def _group(self, share: Resources) -> Group:
+    def _group(self, share: Resources) -> WorkerGroup:
         """Return workers whose share of a machine is enough."""
         for group in self._groups.values():
             if share.keys() == group.share.keys() and all(group.share[name] >= share[name] for name in share):
                 return group
         key = tuple(sorted(share.items()))
-        self._groups[key] = Group(dict(key))
+        self._groups[key] = WorkerGroup(dict(key))
         self._look.set()
         return self._groups[key]
 
@@ -151,13 +151,13 @@ class Crew:
         ]
         return [f"the cluster has no room for a worker with {_shown(group.share)}" for group in late]
 
-    async def assign(self, work: Work, share: Resources) -> Member:
+    async def assign(self, work: Work, share: Resources) -> CrewMember:
         """Give a trial to a worker, waiting for one if all have enough to do."""
         self._raise_problem()
         group = self._group(share)
         member = None if group.waiting else group.room_for(work, self._capacity(group))
         if member is None:
-            found: asyncio.Future[Member] = asyncio.get_running_loop().create_future()
+            found: asyncio.Future[CrewMember] = asyncio.get_running_loop().create_future()
             group.waiting.append((work, found))
             self._look.set()
             try:
@@ -169,20 +169,20 @@ class Crew:
         member.works[work.number] = work
         return member
 
-    def release(self, member: Member, work: Work) -> None:
+    def release(self, member: CrewMember, work: Work) -> None:
         """Take a trial from a worker, which may get another one."""
         member.works.pop(work.number, None)
         for group in self._groups.values():
             if member in group.members:
                 self._serve(group)
 
-    def _capacity(self, group: Group) -> int:
+    def _capacity(self, group: WorkerGroup) -> int:
         """Return how many trials a worker may have: all of them have their part, also those that are starting."""
         now = time.monotonic()
         coming = sum(not member.opened and now - member.requested < _PATIENCE for member in group.members)
         return max(2, math.ceil(self.trials / max(1, len(group.open) + coming)))
 
-    def _serve(self, group: Group) -> None:
+    def _serve(self, group: WorkerGroup) -> None:
         while group.waiting:
             work, found = group.waiting[0]
             member = None if found.done() else group.room_for(work, self._capacity(group))
@@ -213,7 +213,7 @@ class Crew:
                 pass
             self._look.clear()
 
-    async def _grow(self, group: Group) -> None:
+    async def _grow(self, group: WorkerGroup) -> None:
         busy = sum(len(member.works) for member in group.members) + len(group.waiting)
         wanted = min(busy or self.trials, self.trials, self._backend.most // len(self._groups)) - len(group.members)
         if any(not member.opened for member in group.members):
@@ -223,7 +223,7 @@ class Crew:
         for _ in range(max(more, 0 if group.members else 1)):
             self._start(group)
 
-    async def _make_room(self, group: Group) -> None:
+    async def _make_room(self, group: WorkerGroup) -> None:
         """End a worker of another group that has nothing to do, if one for this group has not started for long."""
         now = time.monotonic()
         if not group.waiting or group.open or any(now - member.requested < _PATIENCE for member in group.members):
@@ -236,12 +236,12 @@ class Crew:
                 report = await self._close_member(member, _PATIENCE)
                 self._ended(member, report)
 
-    def _start(self, group: Group) -> None:
-        member = Member(self._backend.start(group.share), Lease(self._budget))
+    def _start(self, group: WorkerGroup) -> None:
+        member = CrewMember(self._backend.start(group.share), Lease(self._budget))
         group.members.append(member)
         member.tasks.append(asyncio.create_task(self._attend(group, member)))
 
-    async def _attend(self, group: Group, member: Member) -> None:
+    async def _attend(self, group: WorkerGroup, member: CrewMember) -> None:
         """Open a worker and pass on its reports until it is lost."""
         assert self._briefing is not None
         try:
@@ -266,13 +266,13 @@ class Crew:
         except Exception as error:  # a mistake of ours; raised where trials are carried out
             self._fail(error)
 
-    async def _send(self, group: Group, member: Member) -> None:
+    async def _send(self, group: WorkerGroup, member: CrewMember) -> None:
         try:
             await member.send()
         except WorkerLostError as error:
             self._lose(group, member, error)
 
-    def _lose(self, group: Group, member: Member, error: WorkerLostError) -> None:
+    def _lose(self, group: WorkerGroup, member: CrewMember, error: WorkerLostError) -> None:
         if member.lost:
             return
         member.lost, member.opened = True, False
@@ -309,7 +309,7 @@ class Crew:
         for member, report in zip(members, reports, strict=True):
             self._ended(member, report)
 
-    async def _close_member(self, member: Member, seconds: float) -> Report | None:
+    async def _close_member(self, member: CrewMember, seconds: float) -> Report | None:
         """End a worker; return its last report, or None if there is none."""
         opened, member.opened = member.opened, False
         for task in member.tasks:
@@ -323,7 +323,7 @@ class Crew:
         finally:
             member.link.kill()
 
-    def _ended(self, member: Member, report: Report | None) -> None:
+    def _ended(self, member: CrewMember, report: Report | None) -> None:
         if report is not None:
             self._on_report(member, report)
         self._on_gone(member, report is None)

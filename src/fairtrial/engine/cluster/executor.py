@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.answer import Failure, Outcome, Turn
+from fairtrial.core.answer import EarlierTurn, Failure, Outcome
 from fairtrial.core.experiment import Arm, Resources
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.judge import Judge
@@ -27,12 +27,12 @@ from fairtrial.core.score import Score, Unscored
 from fairtrial.core.target import Target
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables
-from fairtrial.engine.batch_slice import Book
+from fairtrial.engine.batch_slice import BatchRecords
 from fairtrial.engine.budget import Budget, Need
-from fairtrial.engine.cluster.crew import ALONE_AFTER, Crew, Member, Work
+from fairtrial.engine.cluster.crew import ALONE_AFTER, Crew, CrewMember, Work
 from fairtrial.engine.cluster.leases import portion
 from fairtrial.engine.cluster.link import Backend, WorkerLostError
-from fairtrial.engine.cluster.messages import Assignment, Briefing, Call, Report, Use, decode
+from fairtrial.engine.cluster.messages import Assignment, Briefing, Report, Use, WorkerCall, decode
 from fairtrial.engine.cluster.shares import SharedLimit
 from fairtrial.engine.executor import Lane, Reports
 from fairtrial.engine.job import Job
@@ -60,12 +60,12 @@ class ClusterExecutor:
         lookup: Lookup,
         load_file: Callable[[Attachment], Awaitable[File]],
         backend: Backend,
-        book: Book | None = None,
+        book: BatchRecords | None = None,
     ) -> None:
         self._job, self._targets, self._scoring = job, targets, scoring
         self._budget, self._lookup, self._load_file, self._backend = budget, lookup, load_file, backend
         self._book = book
-        self._limits: dict[str, SharedLimit[Member]] = {}
+        self._limits: dict[str, SharedLimit[CrewMember]] = {}
         self._crew = Crew(backend, budget, self._take_report, self._take_back, job.variables.hide)
         self._numbers = count()
         self._tight = False
@@ -188,7 +188,7 @@ class ClusterExecutor:
         judges = self._job.settings.judges if self._job.judged else ()
         return bool(trial.arm.target.batch) or any(judge.target.batch for judge in judges)
 
-    async def _attend(self, work: Work, member: Member) -> None:
+    async def _attend(self, work: Work, member: CrewMember) -> None:
         """Pass on what a worker reports about a trial, until it has ended."""
         while True:
             call = await work.inbox.get()
@@ -205,7 +205,7 @@ class ClusterExecutor:
             if work.done:
                 return
 
-    async def _cancel(self, work: Work, member: Member) -> None:
+    async def _cancel(self, work: Work, member: CrewMember) -> None:
         """Have a trial cancelled; what it had reported before is still stored."""
         if member.lost:
             return
@@ -216,7 +216,7 @@ class ClusterExecutor:
         except (WorkerLostError, TimeoutError, RuntimeError):
             return
 
-    async def _turn_answered(self, work: Work, number: int, turn: Turn, cost: Cost) -> None:
+    async def _turn_answered(self, work: Work, number: int, turn: EarlierTurn, cost: Cost) -> None:
         await work.reports.turn_answered(work.trial, number, turn, cost)
         work.trial, work.losses = msgspec.structs.replace(work.trial, turns=(*work.trial.turns[:number], turn)), 0
 
@@ -252,7 +252,7 @@ class ClusterExecutor:
 
     # -- one worker ----------------------------------------------------------------------------------
 
-    def _take_report(self, member: Member, report: Report) -> None:
+    def _take_report(self, member: CrewMember, report: Report) -> None:
         member.lease.update(report.money)
         self._tighten(member)
         changed = False
@@ -278,7 +278,7 @@ class ClusterExecutor:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _reply(self, member: Member, call: Call) -> None:
+    async def _reply(self, member: CrewMember, call: WorkerCall) -> None:
         """Answer a worker's question that concerns no trial."""
         (argument,) = decode(call.body)
         answers: dict[str, Callable[[Any], Awaitable[Any]]] = {
@@ -289,7 +289,7 @@ class ClusterExecutor:
         reply = await answers[call.name](argument)
         member.order().replies[call.id or 0] = reply
 
-    async def _grant(self, member: Member, need: Need) -> float | None:
+    async def _grant(self, member: CrewMember, need: Need) -> float | None:
         """Lend money to a worker: a portion while there is plenty, else what one call needs."""
         extra = None if need.target or self._tight else partial(portion, workers=self._backend.most)
         reserving = asyncio.ensure_future(self._budget.reserve(need, extra))
@@ -306,12 +306,12 @@ class ClusterExecutor:
         member.lease.grant(amount)
         return amount
 
-    def _tighten(self, member: Member) -> None:
+    def _tighten(self, member: CrewMember) -> None:
         """Once money is short, have a worker return what it does not need at once."""
         if self._tight and not member.tight:
             member.tight = member.order().tight = True
 
-    def _take_back(self, member: Member, lost: bool) -> None:
+    def _take_back(self, member: CrewMember, lost: bool) -> None:
         """Settle what a worker that is gone had been lent."""
         asked = [work.trial.arm.target.id for work in member.works.values() if work.trial.stored is None]
         member.lease.lost(unknown=lost and any(self._targets[target].priced for target in asked))

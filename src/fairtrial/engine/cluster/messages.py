@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.answer import Answer, Turn
+from fairtrial.core.answer import Answer, EarlierTurn
 from fairtrial.core.chat import Chat
 from fairtrial.core.experiment import Arm, Case, ScorerSpec
 from fairtrial.core.judge import Judgement
@@ -39,7 +39,7 @@ class Assignment(msgspec.Struct, frozen=True, array_like=True):
     params: dict[str, Any]
     stored: Answer | None
     judgements: tuple[Judgement, ...]
-    turns: tuple[Turn, ...]
+    turns: tuple[EarlierTurn, ...]
     rendered: Chat | None
     listened: bool  # whether somebody follows the answer
 
@@ -55,7 +55,7 @@ class Assignment(msgspec.Struct, frozen=True, array_like=True):
         return Trial(self.id, self.case, arms[self.arm], self.repeat, *content)
 
 
-class Share(msgspec.Struct, frozen=True):
+class LimitShare(msgspec.Struct, frozen=True):
     """A worker's share of a limit: calls at a time, and seconds during which none may begin."""
 
     slots: int
@@ -63,17 +63,17 @@ class Share(msgspec.Struct, frozen=True):
     number: int = 0  # of the shares that this worker got of this limit
 
 
-class Orders(msgspec.Struct):
+class DriverOrders(msgspec.Struct):
     """One batch from the driver to a worker."""
 
     assignments: list[Assignment] = []
     cancelled: list[int] = []  # numbers of trials
     replies: dict[int, Any] = {}  # by the number of the call
-    shares: dict[str, Share] = {}
+    shares: dict[str, LimitShare] = {}
     tight: bool = False  # money is short: what is not needed at once goes back
 
 
-class Call(msgspec.Struct, frozen=True, array_like=True):
+class WorkerCall(msgspec.Struct, frozen=True, array_like=True):
     """What a worker reports or asks for; with an `id` it waits for the reply."""
 
     trial: int | None
@@ -106,7 +106,7 @@ class Money(msgspec.Struct, frozen=True):
 class Report(msgspec.Struct):
     """One batch from a worker to the driver."""
 
-    calls: list[Call] = []
+    calls: list[WorkerCall] = []
     limits: dict[str, Use] = {}
     money: Money = Money()
 

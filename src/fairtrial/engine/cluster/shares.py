@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Generic, TypeVar
 
-from fairtrial.engine.cluster.messages import Share, Use
+from fairtrial.engine.cluster.messages import LimitShare, Use
 from fairtrial.engine.limits import Limiter
 
 W = TypeVar("W", bound=Hashable)
@@ -39,12 +39,12 @@ class LeasedLimiter(Limiter):
     def __init__(self, most: int, changed: Callable[[], None]) -> None:
         super().__init__(most)
         self._changed = changed
-        self._share = Share(0)
+        self._share = LimitShare(0)
         self._width = 0.0
         self._begun = self._succeeded = 0
         self._throttled: list[float | None] = []
 
-    def apply(self, share: Share) -> None:
+    def apply(self, share: LimitShare) -> None:
         """Keep to a new share from now on."""
         fewer = share.slots < self._share.slots
         self._share, self._width = share, float(min(share.slots, self._most))
@@ -88,7 +88,7 @@ class SharedLimit(Generic[W]):
     def __init__(self, limiter: Limiter) -> None:
         self.limiter = limiter
         self._uses: dict[W, Use] = {}
-        self._given: dict[W, list[Share]] = {}  # the share that a worker is known to keep to, and later ones
+        self._given: dict[W, list[LimitShare]] = {}  # the share that a worker is known to keep to, and later ones
         self._known = (limiter.width, limiter.closed_until)
 
     @property
@@ -114,14 +114,14 @@ class SharedLimit(Generic[W]):
         self._uses.pop(worker, None)
         self._given.pop(worker, None)
 
-    def changes(self) -> dict[W, Share]:
+    def changes(self) -> dict[W, LimitShare]:
         """Return the shares that change; the sum of what workers may use never exceeds the width."""
         width, until = self.limiter.width, self.limiter.closed_until
         paused = until > self._known[1]
         self._known = (width, until)
         ideal = self._ideal(width)
         free = width - sum(map(self._in_use, self._uses))
-        changed: dict[W, Share] = {}
+        changed: dict[W, LimitShare] = {}
         for worker in sorted(ideal, key=lambda one: self._uses[one].begun):  # who had the fewest calls is served first
             slots = ideal[worker]
             given, in_use = self._slots(worker), self._in_use(worker)
@@ -129,7 +129,7 @@ class SharedLimit(Generic[W]):
             free -= max(0, new - in_use)
             if new != given or paused:
                 number = self._shares(worker)[-1].number + 1
-                changed[worker] = Share(new, self.limiter.pause, number)
+                changed[worker] = LimitShare(new, self.limiter.pause, number)
                 self._given[worker].append(changed[worker])
         return changed
 
@@ -143,8 +143,8 @@ class SharedLimit(Generic[W]):
         spare = (width - sum(shares.values())) // max(1, len(shares))
         return {worker: slots + spare for worker, slots in shares.items()}  # so that the next call need not ask
 
-    def _shares(self, worker: W) -> list[Share]:
-        return self._given.get(worker) or [Share(0)]
+    def _shares(self, worker: W) -> list[LimitShare]:
+        return self._given.get(worker) or [LimitShare(0)]
 
     def _slots(self, worker: W) -> int:
         """Return the share that a worker was given last."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.answer import Answer, Failure, Outcome, Turn
+from fairtrial.core.answer import Answer, EarlierTurn, Failure, Outcome
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.judge import Judgement
@@ -26,7 +26,7 @@ from fairtrial.core.score import Score, Unscored
 from fairtrial.core.trial import Trial
 from fairtrial.engine.budget import Need
 from fairtrial.engine.cluster.leases import LeasedBudget
-from fairtrial.engine.cluster.messages import Assignment, Briefing, Call, Orders, Report, decode, encode
+from fairtrial.engine.cluster.messages import Assignment, Briefing, DriverOrders, Report, WorkerCall, decode, encode
 from fairtrial.engine.cluster.shares import LeasedLimiter
 from fairtrial.engine.files import FileCache
 from fairtrial.engine.limits import Limiter
@@ -43,7 +43,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._stack = AsyncExitStack()
-        self._calls: list[Call] = []
+        self._calls: list[WorkerCall] = []
         self._ids = count()
         self._pending: dict[int, asyncio.Future[Any]] = {}
         self._trials: dict[int, asyncio.Task[None]] = {}
@@ -97,7 +97,7 @@ class Worker:
 
     async def deliver(self, batch: bytes) -> None:
         """Take a batch of orders."""
-        orders: Orders = decode(batch)
+        orders: DriverOrders = decode(batch)
         for name, share in orders.shares.items():
             if name in self._limiters:
                 self._limiters[name].apply(share)
@@ -160,7 +160,7 @@ class Worker:
 
     def tell(self, trial: int | None, name: str, *arguments: Any) -> None:
         """Report something to the driver, without waiting."""
-        self._calls.append(Call(trial, name, encode(arguments)))
+        self._calls.append(WorkerCall(trial, name, encode(arguments)))
         self._reportable.set()
 
     async def ask(self, trial: int | None, name: str, *arguments: Any) -> Any:
@@ -171,7 +171,7 @@ class Worker:
         body, number = encode(arguments), next(self._ids)
         reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._pending[number] = reply
-        self._calls.append(Call(trial, name, body, number))
+        self._calls.append(WorkerCall(trial, name, body, number))
         self._reportable.set()
         return reply
 
@@ -203,7 +203,7 @@ class _TrialReports:
     def wanted(self, trial: Trial) -> bool:
         return True  # the driver sends few at a time, and asks itself before it does
 
-    async def turn_answered(self, trial: Trial, number: int, turn: Turn, cost: Cost) -> None:
+    async def turn_answered(self, trial: Trial, number: int, turn: EarlierTurn, cost: Cost) -> None:
         await self._worker.ask(self._number, "turn_answered", number, turn, cost)
 
     async def answered(self, trial: Trial, outcome: Outcome) -> Answer | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from fairtrial.analyse.planning import ArmVariance
-from fairtrial.analyse.spread import Spread
+from fairtrial.analyse.spread import ArmSpread
 from fairtrial.analyse.summary import Metric, RunSummary
 from fairtrial.core.formatting import milliseconds, money, signs
 from fairtrial.present.charts import Box, ForestRow, boxes, shares, small_forest
@@ -55,7 +55,7 @@ def _metric_row(name: str, arm: str, metric: Metric, links: Links) -> ForestRow:
     return ForestRow(arm, metric.mean, metric.ci95, shown, bounds, rank=spread, href=links.arm(arm))
 
 
-def spread_figures(spreads: Mapping[str, Spread], order: Sequence[str], links: Links) -> list[Figure]:
+def spread_figures(spreads: Mapping[str, ArmSpread], order: Sequence[str], links: Links) -> list[Figure]:
     """Return how long answers took and what they cost, as boxes."""
     latency, cost = [], []
     for arm in order:

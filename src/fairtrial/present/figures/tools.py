@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from fairtrial.analyse.lift import Lift
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.analyse.tool_report import ArmToolReport, Difference, Gain, Rate, ToolReport, ToolStats
+from fairtrial.analyse.tool_report import ArmToolReport, Gain, OfferDifference, OfferRate, ToolReport, ToolStats
 from fairtrial.core.formatting import Scale, interval_words, signs
 from fairtrial.present.charts import ForestRow, confusion_matrix, small_forest
 from fairtrial.present.charts.marks import Tone
@@ -90,7 +90,7 @@ def _taken_figures(report: ToolReport, links: Links) -> list[Figure]:
     return figures
 
 
-def _taken_row(gain: Gain, one: Difference, factor: float, links: Links) -> ForestRow:
+def _taken_row(gain: Gain, one: OfferDifference, factor: float, links: Links) -> ForestRow:
     value = factor * (one.difference or 0.0)
     bounds = None if one.ci95 is None else (factor * one.ci95[0], factor * one.ci95[1])
     words = "" if bounds is None else signs(f"{bounds[0]:.2f} to {bounds[1]:.2f}")
@@ -154,7 +154,7 @@ def _arm(arm: ArmToolReport) -> ArmTools:
     def short(name: str) -> str:
         return name.removeprefix(prefix)
 
-    columns: list[tuple[str, Callable[[ToolStats], Rate]]] = [
+    columns: list[tuple[str, Callable[[ToolStats], OfferRate]]] = [
         ("Trials that called it", lambda tool: tool.use),
         ("Calls that worked", lambda tool: tool.success),
         ("Calls with valid arguments", lambda tool: tool.valid),
@@ -172,7 +172,7 @@ def _arm(arm: ArmToolReport) -> ArmTools:
 
 
 def _rates(
-    tools: Sequence[ToolStats], name: str, rate: Callable[[ToolStats], Rate], short: Callable[[str], str]
+    tools: Sequence[ToolStats], name: str, rate: Callable[[ToolStats], OfferRate], short: Callable[[str], str]
 ) -> Figure | None:
     """Return a share with its interval for every tool that has one."""
     rows = [_rate_row(tool, rate(tool), short) for tool in tools[:_MOST_TOOLS] if rate(tool).share is not None]
@@ -181,7 +181,7 @@ def _rates(
     return Figure(name, safe(small_forest(rows, name="Tool", number_name="%", within=(0.0, 100.0))))
 
 
-def _rate_row(tool: ToolStats, rate: Rate, short: Callable[[str], str]) -> ForestRow:
+def _rate_row(tool: ToolStats, rate: OfferRate, short: Callable[[str], str]) -> ForestRow:
     interval = None if rate.ci95 is None else (100 * rate.ci95[0], 100 * rate.ci95[1])
     shown = f"{100 * (rate.share or 0.0):.0f}"
     bounds = "" if interval is None else f"{interval[0]:.0f} to {interval[1]:.0f}"

@@ -23,7 +23,7 @@ from fairtrial.present.words.verdicts import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairtrial.analyse.comparison import Comparison, Comparisons, SourceName, Standing
+    from fairtrial.analyse.comparison import ComparedArm, Comparison, Comparisons, SourceName
 
 _MOST_SENTENCES = 3
 
@@ -150,7 +150,7 @@ def _uncompared_parts(comparisons: Comparisons, times: tuple[SourceName, SourceN
     return [Part(f"{words}{joined(name_parts(arms))}.") for words, arms in said if arms]
 
 
-def uncompared_words(one: Standing, metric: str) -> str:
+def uncompared_words(one: ComparedArm, metric: str) -> str:
     """Give the score of an arm that is in one of the compared runs only: `73.2 (68.6 to 77.9)`."""
     numbers, shown = one.aggregate, signs(Scale(metric).plain(one.aggregate.mean))
     return shown if numbers.ci95 is None else f"{shown} ({interval_words(numbers.ci95, metric)})"

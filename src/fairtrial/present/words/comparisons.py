@@ -10,7 +10,7 @@ from fairtrial.stats.planning import fewest_cases
 from fairtrial.text.printable import counted, significant
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.comparison import Comparison, Comparisons, Differs, Group, Robustness, Verdict
+    from fairtrial.analyse.comparison import Comparison, Comparisons, Differs, KindDifference, Robustness, Verdict
     from fairtrial.stats.runs import RunMeansTest
 
 ALPHA = 0.05
@@ -344,7 +344,7 @@ def _effect_words(test: RunMeansTest) -> str:
     return f"{signs(f'{test.effect_size:.2f}')} ({test.effect})"
 
 
-def _group_line(group: Group, scale: Scale) -> str:
+def _group_line(group: KindDifference, scale: Scale) -> str:
     bounds = f", 95 % CI {scale.words(group.ci95)}, p {p_words(group.p_value)}" if group.ci95 else ""
     shown = f"{group.by} {group.value}: {scale.signed(group.difference)}{bounds}"
     return f"{shown}, {counted(group.count, 'case')}: {WORDS[group.verdict]}"

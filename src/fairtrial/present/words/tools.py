@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fairtrial.analyse.tool_counts import NONE
-from fairtrial.analyse.tool_report import ArmToolReport, Confusion, Difference, Gain, Rate, ToolReport, ToolStats
+from fairtrial.analyse.tool_report import (
+    ArmToolReport,
+    Confusion,
+    Gain,
+    OfferDifference,
+    OfferRate,
+    ToolReport,
+    ToolStats,
+)
 from fairtrial.core.formatting import Scale, interval_words, milliseconds, money, signs
 from fairtrial.text.printable import counted
 
@@ -43,7 +51,7 @@ def gain_sentence(gain: Gain, metric: str = "") -> str:
     return ", ".join([f"{verdict}: {size}", *costs]) + "."
 
 
-def _cost_words(difference: Difference) -> str:
+def _cost_words(difference: OfferDifference) -> str:
     value = difference.difference or 0.0
     return f"for {money(abs(value))} {'more' if value > 0 else 'less'} per answer"
 
@@ -63,7 +71,7 @@ def gain_cells(gain: Gain, report: ToolReport) -> list[str]:
     ]
 
 
-def _signed(difference: Difference | None, shown: Callable[[float], str]) -> str:
+def _signed(difference: OfferDifference | None, shown: Callable[[float], str]) -> str:
     if difference is None or difference.difference is None:
         return "–"
     value = difference.difference
@@ -75,12 +83,12 @@ def target_of(report: ToolReport, arm: str) -> str:
     return next((one.target for one in report.arms if one.arm == arm), arm)
 
 
-def percent(rate: Rate | None) -> str:
+def percent(rate: OfferRate | None) -> str:
     """Return a share: `83 %`, or a dash if there is none."""
     return "–" if rate is None or rate.share is None else f"{100 * rate.share:.0f} %"
 
 
-def rate_words(rate: Rate | None, noun: str = "") -> str:
+def rate_words(rate: OfferRate | None, noun: str = "") -> str:
     """Return a share with what it is of: `5 of 6 trials (36 to 100 %)`."""
     if rate is None or not rate.of:
         return "–"
@@ -91,12 +99,12 @@ def rate_words(rate: Rate | None, noun: str = "") -> str:
     return f"{counts} ({low:.0f} to {high:.0f} %)"
 
 
-def rate_cell(rate: Rate) -> str:
+def rate_cell(rate: OfferRate) -> str:
     """Return a share for a narrow table: `5/6 (36–100 %)`."""
     return rate_words(rate).replace(" of ", "/").replace(" to ", "–")
 
 
-def tool_cells(tool: ToolStats, rate: Callable[[Rate], str] = rate_words) -> list[str]:
+def tool_cells(tool: ToolStats, rate: Callable[[OfferRate], str] = rate_words) -> list[str]:
     """Return a tool as a row of a table, in the order of `TOOL_COLUMNS`."""
     return [
         tool.name if tool.offered else f"{tool.name} (not offered)",

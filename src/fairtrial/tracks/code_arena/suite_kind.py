@@ -9,7 +9,7 @@ import msgspec
 from fairtrial.config.case_document import CaseEntry, ParamsEntry
 from fairtrial.config.cases import inline_case
 from fairtrial.config.document import SuiteDocument, SuiteEntry
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case
 from fairtrial.core.registry import nearest
@@ -39,7 +39,7 @@ def _entries(entry: SuiteEntry) -> list[CaseEntry]:
     return msgspec.convert(chosen[: entry.count], list[CaseEntry])
 
 
-def with_defaults(source: Source, document: SuiteDocument) -> SuiteDocument:
+def with_defaults(source: SuiteSource, document: SuiteDocument) -> SuiteDocument:
     """Set what pages need, unless the suite does: a scorer that opens them, enough tokens, and enough time."""
     assert document.suite is not None
     written = source.value["suite"]

@@ -13,7 +13,7 @@ import msgspec
 import yaml
 
 from fairtrial.config.document import DatasetEntry
-from fairtrial.config.selection import Numbered, Selection, where_problems
+from fairtrial.config.selection import Numbered, RowSelection, where_problems
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.providers import known_providers
 from fairtrial.core.trace import ToolCall
@@ -192,9 +192,9 @@ class _Import:
         """Yield the calls that become cases: those that `where` selects, without duplicates, then a sample of them."""
         entry = DatasetEntry(path="", where=self._options.where, id="id")
         sample = DatasetEntry(path="", sample=self._options.sample, seed=self._options.seed, id="id")
-        matching = Selection(entry)
+        matching = RowSelection(entry)
         kept = self._longest(lambda: _checked(matching.rows(self._rows)))
-        for item in _checked(Selection(sample).rows(lambda: self._distinct(kept()))):
+        for item in _checked(RowSelection(sample).rows(lambda: self._distinct(kept()))):
             yield item.row.fields["_call"]
 
     def _rows(self) -> Iterator[Numbered]:

@@ -11,5 +11,5 @@ PARTS = {
         "optim": Part("commands.optim:command", "Compare prompt styles on optimisation problems."),
         "baseline": Part("commands.baseline:command", "Solve an optimisation problem and certify the solution."),
     },
-    "pages": {"optimisation": "pages.styles:Optimisation", "solving": "pages.solving:Solving"},
+    "pages": {"optimisation": "pages.styles:OptimisationPages", "solving": "pages.solving:Solving"},
 }

@@ -13,7 +13,7 @@ from statistics import fmean, median
 import msgspec
 import numpy as np
 
-from fairtrial.analyse.arm_scores import Sum
+from fairtrial.analyse.arm_scores import MetricSum
 from fairtrial.analyse.case_table import Chosen
 from fairtrial.analyse.compare import compare
 from fairtrial.analyse.comparison import Comparisons
@@ -198,12 +198,12 @@ def _scores(run: Run, share: tuple[float, float]) -> ScoreTable:
     return scores
 
 
-def composites(share: tuple[float, float]) -> dict[str, Sum]:
+def composites(share: tuple[float, float]) -> dict[str, MetricSum]:
     """Return what both composites are made of: the guide's, and the one that counts feasibility."""
     following, closeness = share
     return {
-        COMPOSITE: Sum(closeness, {"instruction_following": following, "normalised_gap": -closeness}),
-        QUALITY_COMPOSITE: Sum(0.0, {"instruction_following": following, "quality": closeness / 100}),
+        COMPOSITE: MetricSum(closeness, {"instruction_following": following, "normalised_gap": -closeness}),
+        QUALITY_COMPOSITE: MetricSum(0.0, {"instruction_following": following, "quality": closeness / 100}),
     }
 
 

@@ -12,7 +12,14 @@ from fairtrial.config.document import SuiteEntry
 from fairtrial.core.experiment import Case
 from fairtrial.core.trust import leave_out, may_run_code, within
 from fairtrial.tracks.optimisation.answer_folder import read_instances
-from fairtrial.tracks.optimisation.catalogue import Selection, baselines, by_name, known_baseline, matching, select
+from fairtrial.tracks.optimisation.catalogue import (
+    ProblemSelection,
+    baselines,
+    by_name,
+    known_baseline,
+    matching,
+    select,
+)
 from fairtrial.tracks.optimisation.certify import check_solved
 from fairtrial.tracks.optimisation.problem import Baseline, Problem
 from fairtrial.tracks.optimisation.problem_files import find_problems
@@ -96,7 +103,7 @@ def _case_without_problem(name: str, baseline: Baseline, position: int) -> Case:
 
 def _selected(entry: SuiteEntry, folder: Path) -> list[Problem]:
     """Return the problems of the files if there are any, else the named ones, else the matching built-in ones."""
-    selection = Selection(
+    selection = ProblemSelection(
         family=_as_tuple(entry.family),
         n=_as_tuple(entry.n),
         difficulty=_as_tuple(entry.difficulty),

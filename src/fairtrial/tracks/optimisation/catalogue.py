@@ -19,7 +19,7 @@ from fairtrial.tracks.optimisation.model import check_installed
 from fairtrial.tracks.optimisation.problem import Baseline, Floats, Problem, problem_digest
 from fairtrial.tracks.optimisation.solve import CERTIFIED
 from fairtrial.tracks.optimisation.solving import NotSolvedError, Stopped, later, solve_all
-from fairtrial.tracks.optimisation.worker import Task
+from fairtrial.tracks.optimisation.worker import SolvingTask
 
 SHIPPED = Path(__file__).parent / "baselines.json"
 _LABEL = re.compile(r"P([1-9][0-9]?)-([1-9][0-9]{0,3})-([1-9][0-9]{0,3})")
@@ -27,7 +27,7 @@ _NAME = re.compile(r"([a-z_]+?)(?:-s([1-9][0-9]{0,3}))?-([1-9][0-9]{0,3})")
 Watch = Callable[[int, int], None]  # called with how many are solved, and of how many
 
 
-class Selection(msgspec.Struct, frozen=True, kw_only=True):
+class ProblemSelection(msgspec.Struct, frozen=True, kw_only=True):
     """Which instances to select; empty fields do not restrict."""
 
     family: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
 
 
-def select(selection: Selection) -> list[Problem]:
+def select(selection: ProblemSelection) -> list[Problem]:
     """Return the matching default instances; for another seed or other sizes, new ones of the same families."""
     unknown = [name for name in selection.family if name not in FAMILIES]
     if unknown:
@@ -63,7 +63,7 @@ def select(selection: Selection) -> list[Problem]:
     return matching + _more(matching, selection, count - len(matching))
 
 
-def matching(problems: Sequence[Problem], selection: Selection, ids: Sequence[str] = ()) -> list[Problem]:
+def matching(problems: Sequence[Problem], selection: ProblemSelection, ids: Sequence[str] = ()) -> list[Problem]:
     """Return those of some problems that match a selection, or have these ids; at most `count`."""
     unknown = [name for name in ids if name not in {problem.id for problem in problems}]
     if unknown:
@@ -75,7 +75,7 @@ def matching(problems: Sequence[Problem], selection: Selection, ids: Sequence[st
     return chosen if selection.count is None else chosen[: selection.count]
 
 
-def _matches(problem: Problem, selection: Selection) -> bool:
+def _matches(problem: Problem, selection: ProblemSelection) -> bool:
     return (
         (not selection.family or problem.family in selection.family)
         and (not selection.n or problem.n in selection.n)
@@ -83,7 +83,7 @@ def _matches(problem: Problem, selection: Selection) -> bool:
     )
 
 
-def _more(problems: Sequence[Problem], selection: Selection, count: int) -> list[Problem]:
+def _more(problems: Sequence[Problem], selection: ProblemSelection, count: int) -> list[Problem]:
     """Return instances with further seeds of the same families and sizes, in turn."""
     kinds = [(p.family, p.n) for p in problems if p.family not in FIXED]
     if not kinds:
@@ -143,7 +143,9 @@ def baselines(
         raise NotSolvedError(list(missing.values()), time_limit)
     if missing:
         check_installed()  # fail here with a clear message rather than in another process
-    tasks = [Task(problem=problem, time_limit=time_limit, known=known.get(key)) for key, problem in missing.items()]
+    tasks = [
+        SolvingTask(problem=problem, time_limit=time_limit, known=known.get(key)) for key, problem in missing.items()
+    ]
     for number, baseline in enumerate(solve_all(tasks, stopped), 1):
         done[baseline.digest] = baseline
         _write_to_cache(cache, baseline)
@@ -206,7 +208,7 @@ class BaselineCheck(msgspec.Struct, frozen=True, kw_only=True):
 def verify_all(time_limit: float = 60.0) -> Iterator[BaselineCheck]:
     """Solve the default suite again and compare it with the shipped baselines."""
     problems = [make(*key) for key in DEFAULT]
-    solved = solve_all([Task(problem=problem, time_limit=time_limit) for problem in problems])
+    solved = solve_all([SolvingTask(problem=problem, time_limit=time_limit) for problem in problems])
     for problem, new in zip(problems, solved, strict=True):
         old = shipped().get(problem_digest(problem))
         yield _compare_baselines(problem, old, new)
@@ -240,7 +242,7 @@ def _trouble(problem: Problem, objective: float, x: Floats, new: Baseline) -> st
 
 def write_shipped(time_limit: float = 300.0) -> None:
     """Solve the default suite and the small instances, and write what ships (`python -m` with this module)."""
-    solved = list(solve_all([Task(problem=make(*key), time_limit=time_limit) for key in (*DEFAULT, *SMALL)]))
+    solved = list(solve_all([SolvingTask(problem=make(*key), time_limit=time_limit) for key in (*DEFAULT, *SMALL)]))
     lines = ",\n".join(msgspec.json.encode(baseline).decode() for baseline in solved)
     SHIPPED.write_text(f"[\n{lines}\n]\n", "utf-8")
 

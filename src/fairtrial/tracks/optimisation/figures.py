@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from fairtrial.analyse.comparison import Comparison, Group
+from fairtrial.analyse.comparison import Comparison, KindDifference
 from fairtrial.analyse.kinds import in_order
 from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.core.formatting import Scale, interval_words, signs
@@ -83,7 +83,10 @@ def effect_figure(report: OptimisationReport) -> Markup:
     rows = []
     for pair in (report.comparisons.pairs if report.comparisons else [])[:_MOST_PAIRS]:
         scale = Scale(pair.metric)
-        parts: list[tuple[str, Comparison | Group]] = [(ALL, pair), *((group.value, group) for group in _levels(pair))]
+        parts: list[tuple[str, Comparison | KindDifference]] = [
+            (ALL, pair),
+            *((group.value, group) for group in _levels(pair)),
+        ]
         for name, part in parts:
             rows.append(
                 ForestRow(
@@ -99,7 +102,7 @@ def effect_figure(report: OptimisationReport) -> Markup:
     return safe(small_forest(rows, name="Pair", number_name="Difference", zero=0.0)) if rows else safe("")
 
 
-def _levels(pair: Comparison) -> list[Group]:
+def _levels(pair: Comparison) -> list[KindDifference]:
     return sorted((group for group in pair.groups if group.by == "difficulty"), key=lambda one: in_order(one.value))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Meta
 
 from fairtrial.config.case_document import Document
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.options import Problems, read
 from fairtrial.core.trust import within
@@ -77,7 +77,7 @@ def read_problem(path: Path) -> Problem:
 
 def parse_problem(text: str, *, file: str = "problem", folder: Path | None = None, default_id: str = "") -> Problem:
     """Return the problem in a text."""
-    source = Source(text, file, Variables({}))
+    source = SuiteSource(text, file, Variables({}))
     faults: Problems = []
     document = read(ProblemDocument, source.value, faults)
     for key, message in faults:
@@ -94,7 +94,7 @@ def parse_problem(text: str, *, file: str = "problem", folder: Path | None = Non
 class _Reader:
     """Reads one document; what is wrong goes to `source.problems`."""
 
-    def __init__(self, source: Source, document: ProblemDocument, folder: Path) -> None:
+    def __init__(self, source: SuiteSource, document: ProblemDocument, folder: Path) -> None:
         self._source, self._document, self._folder = source, document, folder
         self._names: list[str] = []
         self._lower: list[float] = []

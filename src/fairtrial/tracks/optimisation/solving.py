@@ -26,7 +26,7 @@ from fairtrial.text.printable import counted
 from fairtrial.tracks.optimisation.certify import check_distance
 from fairtrial.tracks.optimisation.problem import Baseline, Problem
 from fairtrial.tracks.optimisation.solve import MEMORY_MB
-from fairtrial.tracks.optimisation.worker import Reply, Task
+from fairtrial.tracks.optimisation.worker import Reply, SolvingTask
 
 _START_SECONDS = 120.0  # for a worker to import what it needs: a busy machine may take long
 _TICK = 0.1  # seconds between two looks at whether the results are still wanted
@@ -60,7 +60,7 @@ class StoppedError(InterruptedWorkError):
         super().__init__("stopped: what was solved until then is kept")
 
 
-def solve_all(tasks: Sequence[Task], stopped: Stopped | None = None) -> Iterator[Baseline]:
+def solve_all(tasks: Sequence[SolvingTask], stopped: Stopped | None = None) -> Iterator[Baseline]:
     """Yield the baseline of each task in turn, solved by as many processes as there are processors.
 
     A problem without an optimum raises FairtrialError. Leaving the iterator ends all workers at once.
@@ -75,9 +75,9 @@ def solve_all(tasks: Sequence[Task], stopped: Stopped | None = None) -> Iterator
 class _Crew:
     """The threads that drive workers through the tasks of one call."""
 
-    def __init__(self, tasks: Sequence[Task], stopped: Stopped) -> None:
+    def __init__(self, tasks: Sequence[SolvingTask], stopped: Stopped) -> None:
         self._stopped, self._ending = stopped, threading.Event()
-        self._waiting: SimpleQueue[tuple[int, Task]] = SimpleQueue()
+        self._waiting: SimpleQueue[tuple[int, SolvingTask]] = SimpleQueue()
         for item in enumerate(tasks):
             self._waiting.put(item)
         self._count = len(tasks)
@@ -177,7 +177,7 @@ class _Worker:
                 assert pipe is not None
                 pipe.close()
 
-    def solve(self, task: Task, over: Stopped) -> Baseline:
+    def solve(self, task: SolvingTask, over: Stopped) -> Baseline:
         """Return a baseline for a task; if it cannot be finished, the best that was found until then."""
         best = task.known
         self._send(task)
@@ -198,7 +198,7 @@ class _Worker:
             self.kill()  # what it still does is of no use, and memory that a solver lost is lost
             return _best_so_far(task, best, error)
 
-    def _send(self, task: Task) -> None:
+    def _send(self, task: SolvingTask) -> None:
         assert self._process.stdin is not None
         with suppress(OSError):  # it has crashed: then no reply comes either
             self._process.stdin.write(msgspec.json.encode(task) + b"\n")
@@ -233,7 +233,7 @@ def hard_limit(time_limit: float) -> float:
     return time_limit + min(10.0, max(1.0, 0.1 * time_limit))
 
 
-def _best_so_far(task: Task, best: Baseline | None, error: _CutShortError) -> Baseline:
+def _best_so_far(task: SolvingTask, best: Baseline | None, error: _CutShortError) -> Baseline:
     if (best is None or best.x is None) and not isinstance(error, _OutOfTimeError):
         raise FairtrialError(f"{task.problem.id} cannot be solved: {error}") from None
     limit = task.time_limit

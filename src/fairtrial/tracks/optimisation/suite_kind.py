@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from fairtrial.config.document import SuiteDocument, SuiteEntry
-from fairtrial.config.source import Source
+from fairtrial.config.source import SuiteSource
 from fairtrial.core.experiment import Case
 
 _REPEATS = 5  # randomness and wording are part of what is measured
@@ -20,6 +20,6 @@ def cases(entry: SuiteEntry, first: int, folder: Path) -> list[Case]:
     return problem_cases(entry, first, folder)
 
 
-def with_defaults(source: Source, document: SuiteDocument) -> SuiteDocument:
+def with_defaults(source: SuiteSource, document: SuiteDocument) -> SuiteDocument:
     """Ask several times, unless the file says how often."""
     return document if "repeats" in source.value else msgspec.structs.replace(document, repeats=_REPEATS)

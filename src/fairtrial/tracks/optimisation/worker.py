@@ -23,7 +23,7 @@ _SIGKILL = 9
 _NICE = 5  # whoever waits for a page, or types, comes first
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class SolvingTask(msgspec.Struct, frozen=True, kw_only=True):
     """A problem to solve, what is known of it, and the seconds that there are for it."""
 
     problem: Problem
@@ -51,7 +51,7 @@ def main() -> None:
         _write(replies, _done(tasks.get(), replies))
 
 
-def _done(task: Task, replies: IO[bytes]) -> Reply:
+def _done(task: SolvingTask, replies: IO[bytes]) -> Reply:
     """Do a task, reporting the best that is known on the way; every mishap is a reply too."""
     from fairtrial.core.errors import FairtrialError
     from fairtrial.tracks.optimisation.certify import baseline
@@ -74,15 +74,15 @@ def _done(task: Task, replies: IO[bytes]) -> Reply:
         return Reply(kind="failed", message=f"{task.problem.id} cannot be solved: {type(error).__name__}: {reason}")
 
 
-def _incoming() -> SimpleQueue[Task]:
+def _incoming() -> SimpleQueue[SolvingTask]:
     """Return the tasks as they come in; the process ends with them, whatever it is doing."""
-    tasks: SimpleQueue[Task] = SimpleQueue()
+    tasks: SimpleQueue[SolvingTask] = SimpleQueue()
     lines = os.fdopen(os.dup(0), "rb")
 
     def read() -> None:
         with suppress(OSError, msgspec.DecodeError):
             for line in lines:
-                tasks.put(msgspec.json.decode(line, type=Task))
+                tasks.put(msgspec.json.decode(line, type=SolvingTask))
         os._exit(0)
 
     threading.Thread(target=read, name="fairtrial-tasks", daemon=True).start()

@@ -13,7 +13,7 @@ from fairtrial.cli.tables import table
 from fairtrial.core.errors import FairtrialError
 from fairtrial.text.printable import significant
 from fairtrial.tracks.optimisation.cases import CACHE
-from fairtrial.tracks.optimisation.catalogue import Selection, baselines, select, verify_all
+from fairtrial.tracks.optimisation.catalogue import ProblemSelection, baselines, select, verify_all
 from fairtrial.tracks.optimisation.certify import check_solved
 from fairtrial.tracks.optimisation.export import problem_yaml
 from fairtrial.tracks.optimisation.folders import write_answer
@@ -111,7 +111,7 @@ def _baseline_line(baseline: Baseline) -> str:
 
 
 def _list(*, as_json: bool) -> int:
-    problems = select(Selection())
+    problems = select(ProblemSelection())
     solved = baselines(problems)
     if as_json:
         rows = [

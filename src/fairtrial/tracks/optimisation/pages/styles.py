@@ -30,7 +30,7 @@ from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.tracks.optimisation.analysis import OptimisationReport
 from fairtrial.tracks.optimisation.answer import read_answer
-from fairtrial.tracks.optimisation.catalogue import Selection, baselines, select
+from fairtrial.tracks.optimisation.catalogue import ProblemSelection, baselines, select
 from fairtrial.tracks.optimisation.figures import answer_gaps
 from fairtrial.tracks.optimisation.pages import numbers
 from fairtrial.tracks.optimisation.pages.problems import find_known, own_problems
@@ -63,7 +63,7 @@ _MEDIA = {
 }
 
 
-class Optimisation:
+class OptimisationPages:
     """Pages about optimisation problems."""
 
     templates = Path(__file__).parent
@@ -324,7 +324,7 @@ def residuals(case: Case, answer: str) -> list[Residual] | None:
 @cache
 def _builtin_problems() -> list[tuple[Any, Any]]:
     """Return every built-in problem with its baseline."""
-    problems = select(Selection())
+    problems = select(ProblemSelection())
     return list(zip(problems, baselines(problems), strict=True))
 
 

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator
 
 from fairtrial.analyse.comparison import Comparison
-from fairtrial.analyse.comparison import Group as Kind
+from fairtrial.analyse.comparison import KindDifference as Kind
 from fairtrial.reports.csv import cell
 from fairtrial.tracks.optimisation.analysis import KINDS, OptimisationReport, Slice, StyleResult
 
