@@ -465,3 +465,26 @@ async def test_details_of_some_pairs_change_nothing_else(run_suite):
     none = compare(scores, choose(scores), detailed=0)
     assert [pair.verdict for pair in none.pairs] == ["cannot tell", "better", "better"]
     assert [pair.detectable for pair in none.pairs] == [every.pairs[0].detectable, None, None]
+
+
+UNEVEN = """
+def strong(input):
+    return "42" if int(input.split()[-1]) < 20 else "x"
+
+def weak(input):
+    number = int(input.split()[-1])
+    assert number < 20
+    return "x" if number < 9 else "42"
+"""
+
+
+@pytest.mark.parametrize("arms", [("strong", "weak"), ("weak", "strong")])
+async def test_failures_of_either_side_can_undo_a_verdict(run_suite, tmp_path, arms):
+    """Half of the trials of one arm failed, just where the other was wrong: whichever of them comes first."""
+    (tmp_path / "uneven.py").write_text(UNEVEN)
+    targets = [{"id": name, "target": f"python:uneven.py:{name}"} for name in arms]
+    run = await run_suite(targets=targets, cases=cases(40))
+    found = ft.compare(run, *arms)
+    low, high = found.ci95
+    assert low > 0 if arms[0] == "strong" else high < 0  # without the failures, it would be decided
+    assert found.verdict == "depends on failures"

@@ -104,6 +104,36 @@ async def test_a_category_blocks_where_the_mean_hides_it(run_suite, before):
     assert found.exit_code == 100
 
 
+BOT = """
+def sound(input):
+    return "42"
+
+def wrong(input):
+    return "x" if int(input.split()[-1]) < 10 else "42"
+
+def down(input):
+    assert int(input.split()[-1]) >= 10
+    return "42"
+"""
+
+
+@pytest.mark.parametrize(("before", "after"), [("sound", "down"), ("down", "wrong")])
+async def test_a_category_does_not_pass_where_failed_trials_could_undo_it(run_suite, tmp_path, before, after):
+    """A third of the category has no score on one side: what the answers would have been, nobody knows."""
+    (tmp_path / "bot.py").write_text(BOT)
+    rules = {"min_coverage": 0, "margin": 90, "categories": {"safety": 30, "rest": 30}}
+    keys = {**suite({}, rules), "repeats": 1}
+    runs = [
+        await run_suite(**{**keys, "targets": [{"id": "bot", "target": f"python:bot.py:{name}"}]})
+        for name in (after, before)
+    ]
+    found = checked(*runs)
+    assert (results(found)["category safety"], results(found)["category rest"]) == ("cannot tell", "passed")
+    (check,) = (check for check in found.checks if check.name == "category safety")
+    assert "failed trial" in check.message
+    assert check.interval[0] > check.limit  # without them, it would have passed
+
+
 async def test_quarantine_leaves_cases_out_and_lists_them(run_suite, before):
     broken = {f"c{n:02}": "x" for n in range(20)}
     rules = {"margin": 10, "must_pass": ["c00"], "quarantine": ["c0*", "c1*"]}

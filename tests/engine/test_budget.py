@@ -279,6 +279,45 @@ async def test_what_may_be_spent_is_on_record_first():
     assert len(kept) == 1  # calls are much alike: the record is not written for each
 
 
+async def test_money_whose_record_cannot_be_written_is_free_again():
+    broken = True
+
+    async def keep(usd: float) -> None:
+        if broken:
+            raise OSError("the disk is full")
+
+    budget = Budget(1.0, keep=keep)
+    with pytest.raises(OSError, match="full"):
+        await budget.reserve(Need(0.8))
+    broken = False
+    second = asyncio.create_task(budget.reserve(Need(0.8)))
+    await asyncio.sleep(0)
+    assert not budget.short  # it would wait for ever: nobody settles what the first one reserved
+    assert await second == 0.8
+
+
+class Broken(Target):
+    """Fails at a price that it names afterwards."""
+
+    names_its_cost = True
+
+    async def ask(self, request: Request) -> Failure:
+        return Failure(kind="server", message="HTTP 500: out of order", retryable=True, cost_usd=0.6)
+
+
+async def test_where_the_budget_ends_between_two_attempts_the_first_one_counts():
+    """The trial was tried and paid for: its failure is kept, and not left for another session to pay again."""
+    target = Broken(TargetSpec(id="t", kind="mock", provider="mock"), None, Path())
+    budget = Budget(1.0)
+    calls = Ladder(
+        target, Settings(retry=RetrySpec(wait=0, attempts=3)), gate=asyncio.Semaphore(1), limiter=Limiter(1, 1),
+        budget=budget, price=find_price(target.spec, {"t": PriceSpec(input=1, output=1)}),
+    )  # fmt: skip
+    outcome = await calls.ask(Request(trial_id="t", case_id="c", input="?"))
+    assert (outcome.result.kind, outcome.attempts, outcome.tried) == ("server", 1, ("HTTP 500: out of order",))
+    assert (outcome.cost.known, budget.spent, budget.exhausted) == (0.6, 0.6, True)
+
+
 def test_costs_add_up():
     parts = [Cost(known=0.1, charged=0.1), Cost(charged=0.5, unknown=1)]
     assert total(parts) == Cost(known=0.1, charged=0.6, unknown=1)

@@ -199,6 +199,42 @@ def test_false_decisions_are_rare():
     assert wrong / 150 <= 0.05
 
 
+def test_every_pair_of_arms_bets_with_its_share_of_five_percent():
+    """Three arms are three pairs: together they err no more often than one would."""
+    specs = [TargetSpec(id=name, provider="mock", kind="mock", model="x") for name in "abc"]
+    arms = [
+        Arm(name=spec.id, target=spec, condition=Condition(), params={}, scorer={}, position=n)
+        for n, spec in enumerate(specs)
+    ]
+    scores = [(1.0, float(n % 4 > 0), 0.0) for n in range(200)]
+
+    def cases_needed(alpha: float) -> int:
+        bets = {pair: Bets(alpha=alpha) for pair in ((0, 1), (0, 2), (1, 2))}
+        for n, values in enumerate(scores, 1):
+            for (a, b), bet in bets.items():
+                bet.add(values[a] - values[b])
+            if n >= FEWEST and all(min(bet.p_above(), bet.p_below()) < alpha for bet in bets.values()):
+                return n
+        raise AssertionError
+
+    decision = Decision(StopSpec(when="decided"), arms, range(len(scores)))
+    for position, values in enumerate(scores):
+        decision.expect(Case(id=str(position), input="", position=position))
+        for n, value in enumerate(values):
+            decision.ended(position, n, value)
+    assert cases_needed(0.05) < cases_needed(0.05 / 3)
+    assert decision.reason == f"decided after {cases_needed(0.05 / 3)} cases"
+
+
+async def test_a_pair_of_a_run_that_could_stop_belongs_to_all_pairs_of_that_run(run_suite):
+    """The run watched three pairs to stop: who looks at one of them alone gets the interval that this allows."""
+    arms = [arm("best", 60, 60), arm("middle", 40, 60), arm("worst", 0, 60)]
+    run = await run_suite(DECIDED, targets=arms, cases=cases(60))
+    assert ft.compare(run, "best", "middle").level == pytest.approx(1 - 0.05 / 3)
+    two = await run_suite(DECIDED, targets=arms[:2], cases=cases(60))
+    assert ft.compare(two, "best", "middle").level == pytest.approx(0.95)
+
+
 @pytest.mark.slow
 async def test_trying_again_leaves_it_stopped(run_suite, store):
     from fairtrial.analyse.gate import Terms, gate

@@ -176,6 +176,33 @@ async def test_a_wrong_key_stops_the_run_with_a_sentence(run_suite, model_server
 
 
 @pytest.mark.slow
+async def test_a_key_that_is_rejected_in_the_middle_of_a_run_loses_nothing(write_suite, model_server, store):
+    """It worked until then, so its trials fail like any others: the run ends by itself, and can go on later."""
+    state = await model_server(latency=0.002)
+
+    @asynccontextmanager
+    async def revoked_later(engine):
+        async def wait():
+            while engine.progress.done < 20:
+                await asyncio.sleep(0.005)
+            state.behaviour.key = "another-key"
+
+        task = asyncio.create_task(wait())
+        yield
+        await task
+
+    suite = pipeline.load(write_suite(targets=["openai:m"], cases=numbered(200), concurrency=2))
+    run = await pipeline.arun(suite, store=store, watch=revoked_later)  # nothing is raised
+    answered = sum(trial.status == "scored" for trial in run.trials())
+    assert run.status == "incomplete" and 20 <= answered < 200
+    assert "trials all failed (HTTP 401" in run.record.reason
+    state.behaviour.key = None
+    run = await aresume("latest", store=store)
+    run = await aresume(run.id, store=store, mode="retry")
+    assert run.status == "completed" and sum(trial.status == "scored" for trial in run.trials()) == 200
+
+
+@pytest.mark.slow
 async def test_a_wrong_model_stops_the_run_but_loses_nothing(run_suite, model_server, store):
     await model_server(models=("right",), latency=0.01)
     with pytest.raises(TargetUnusableError, match="there is no such model"):

@@ -234,6 +234,15 @@ async def test_judges_of_the_own_family(run_suite):
     ]
 
 
+async def test_where_every_judge_is_of_the_own_family_all_of_them_judge_and_it_is_said(run_suite):
+    target = {"id": "claude-9", "target": "mock:claude-9", "options": {"answer": "right and proper"}}
+    judges = [judge("claude-8", bias=1), judge("claude-7", bias=-3)]
+    run = await run_suite(targets=[target], scorer="llm_judge", judges=judges, panel={"own_family": "leave_out"})
+    trial = next(run.trials())
+    assert trial.score == pytest.approx(0.8) and len(run.judgements(trial.trial_id)) == 2
+    assert trial.details["own_family"] == ["mock:claude-8", "mock:claude-7"] and "own model family" in trial.notes
+
+
 def test_families():
     def family(provider, model):
         return family_of(TargetSpec(id="x", kind="k", provider=provider, model=model))
@@ -529,6 +538,36 @@ async def test_an_answer_never_leaves_its_fence_in_a_retry(answer, junk):
             f"\n\nYour last reply could not be used: {reason}. Reply with the JSON object only." for reason in reasons
         ]
     assert judgement.asked == len(asked)
+
+
+def replying(*replies: Answer) -> tuple[Judge, list]:
+    """A judge with these replies, and the requests that it gets."""
+    asked: list = []
+
+    async def ask(request):
+        asked.append(request)
+        return Outcome(result=replies[min(len(asked), len(replies)) - 1], sent=request.params)
+
+    return Judge(name="j", key="k", family="f", ask=ask, params={"seed": 7}), asked
+
+
+async def test_a_verdict_that_was_cut_off_does_not_count(run_suite):
+    """What looks complete may be the draft before the verdict: it is asked for again, and then there is none."""
+    draft = Answer(text='{"score": 9, "reasoning": "at first sight"}', finish_reason="length")
+    whole = Answer(text='{"score": 3, "reasoning": "on reflection"}', finish_reason="stop")
+    judge, asked = replying(draft, whole)
+    judgement = await ask_judge(judge, PROMPT, case_id="c")
+    assert judgement.value == pytest.approx(0.3) and len(asked) == 2 and CUT_OFF.reason in asked[1].input
+    judgement = await ask_judge(replying(draft)[0], PROMPT, case_id="c")
+    assert (judgement.value, judgement.failure_kind, judgement.asked) == (None, "verdict", 2)
+
+
+async def test_every_further_verdict_of_a_judge_has_a_seed_of_its_own():
+    """With the same seed a server may repeat its verdict, which would look like certainty."""
+    judge, asked = replying(Answer(text='{"score": 1, "reasoning": "so"}', finish_reason="stop"))
+    for number in range(3):
+        await ask_judge(judge, PROMPT, case_id="c", number=number)
+    assert [request.params["seed"] for request in asked] == [7, 8, 9]
 
 
 @pytest.mark.slow
