@@ -137,6 +137,16 @@ def test_patterns(tmp_path, write_suite):
     assert load_suite(write_suite(dataset="data/part-*")).dataset_sha256 != before
 
 
+def test_rows_of_a_pattern_have_the_same_names_however_the_suite_is_named(tmp_path, write_suite):
+    """As people type it, a suite's path is relative: no id holds the folder of one machine."""
+    for number in (1, 2):
+        (tmp_path / f"part-{number}.csv").write_text(f"input,expected\nquestion {number},1\n")
+    path = write_suite(dataset="part-*.csv")
+    by_name, by_path = load_suite(path.name), load_suite(path)
+    assert [case.id for case in by_name.cases()] == ["part-1.csv:2", "part-2.csv:2"]
+    assert by_name.dataset_sha256 == by_path.dataset_sha256
+
+
 def test_problems_of_patterns_name_their_file(tmp_path):
     (tmp_path / "a.csv").write_text("input,expected\nq,a\n")
     (tmp_path / "b.csv").write_text("input,expected\nq,a\nq\n")

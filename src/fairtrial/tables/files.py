@@ -25,8 +25,7 @@ def find_files(path: str, folder: Path) -> list[Path]:
     if not is_pattern(path) or exact.is_file():
         return [within(folder, path)] if exact.is_file() else []
     names = glob.glob(path, root_dir=folder, recursive=True)  # noqa: PTH207 - Path.glob refuses absolute patterns
-    files = [folder / name for name in sorted(names, key=_natural)]
-    return [within(folder, file.absolute()) for file in files if file.is_file()]
+    return [within(folder, name) for name in sorted(names, key=_natural) if (folder / name).is_file()]
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:
