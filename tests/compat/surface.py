@@ -95,7 +95,8 @@ def _described(value: Any, made: bool = False) -> Any:
     Results are read, not made: a field that is added to one breaks nothing. With `made`, others make them, too.
     """
     if inspect.ismodule(value):
-        return dict.fromkeys(_public(value), "name")
+        listed = hasattr(value, "__all__")
+        return {name: "name" for name in _public(value) if listed or inspect.isclass(getattr(value, name))}
     if not callable(value):
         return type(value).__name__
     if not inspect.isclass(value):

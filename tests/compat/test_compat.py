@@ -48,7 +48,8 @@ def test_a_suite_gives_what_it_gave(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", [next(iter(entry)) for entry in recorded("surface")])
 def test_the_outside_has_what_it_had(part: str) -> None:
     (was,) = (entry[part] for entry in recorded("surface") if part in entry)
-    assert list(differences(was, present_surface()[part], part)) == []
+    found = list(differences(was, present_surface()[part], part))
+    assert not found, "\n".join(["not as in the version before:", *found])
 
 
 def test_a_store_of_the_version_before_is_worked_with(tmp_path: Path) -> None:
