@@ -3,13 +3,14 @@ PYTHON ?= python3
 unexport PYTHON  # which examples use too
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, and each would compile everything again
 BIN := .venv/bin
+BASE ?= origin/main
 , := ,
 PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip --quiet install
 UV := env $${PIP_CERT:+SSL_CERT_FILE=$$PIP_CERT} $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt
 # uv installs in seconds what takes pip minutes; where uv cannot, for it does not read pip's configuration, pip does.
 INSTALL = { $(PIP) uv && $(UV) --editable '$(1)' 2> /dev/null; } || $(PIP) --editable '$(1)'
 
-.PHONY: demo setup test test-quick attacks mutants check lint format docs recipes recording bench bench-size bench-rivals screenshots lock clean
+.PHONY: demo setup test test-changed test-quick attacks mutants check lint format docs recipes recording bench bench-size bench-rivals screenshots lock clean
 
 demo: .venv/.demo  ## from nothing to a table of scores, on a model that runs on your CPU
 	@$(BIN)/fairtrial demo
@@ -18,8 +19,11 @@ setup: .venv/.setup  ## everything for use and development
 
 test: setup lint  ## all tests; types are checked beside them, for that takes as long as many tests on one core
 	@$(BIN)/mypy > .venv/types.log 2>&1 & types=$$!; \
-	REQUIRE_LIBRARIES=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; \
+	REQUIRE_LIBRARIES=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --durations-to .venv/durations.json $(PARTS); tests=$$?; \
 	wait $$types; types=$$?; cat .venv/types.log; exit $$((tests || types))
+
+test-changed: setup  ## the tests that a change calls for, since this branch left BASE
+	@parts=$$($(BIN)/python -m tests.parts $(BASE)) && echo "called for: $${parts:-nothing}" && test -z "$$parts" || $(MAKE) test PARTS="$$parts"
 
 test-quick: setup  ## a minute and a half: no browser, no model, no simulation, nothing slow
 	REQUIRE_LIBRARIES=1 $(BIN)/pytest -n logical --dist worksteal -m "not browser and not model and not simulation and not slow and not attacks"

@@ -34,6 +34,7 @@ from fairtrial.webpage.browser import NoBrowserError, find_browser
 from tests import postgres as postgres_server
 from tests.scripted import Script, Scripted, look_up, scripted_model
 
+pytest_plugins = ["tests.durations"]
 # How fast a machine is proves nothing, and what is red today was red yesterday. `--hypothesis-profile=default` looks for
 # more.
 hypothesis.settings.register_profile(
