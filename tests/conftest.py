@@ -21,7 +21,6 @@ import pytest
 import yaml
 from filelock import FileLock
 from hypothesis.internal.charmap import charmap
-from sqlalchemy import create_engine
 
 from benchmarks.mock_server import Behaviour, State, start
 from fairtrial import pipeline
@@ -33,6 +32,7 @@ from fairtrial.store import Store
 from fairtrial.webpage.browser import NoBrowserError, find_browser
 from tests import postgres as postgres_server
 from tests.scripted import Script, Scripted, look_up, scripted_model
+from tests.statements import sharing_engines
 
 pytest_plugins = ["tests.durations"]
 # How fast a machine is proves nothing, and what is red today was red yesterday. `--hypothesis-profile=default` looks for
@@ -210,18 +210,9 @@ def own_garbage_collector() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def prepared_statements() -> Iterator[None]:
-    """Thousands of stores are opened, each with an engine that would prepare the same statements anew: they share them."""
-    engines: list[Any] = []
-
-    def open_engine(*args: Any, **options: Any) -> Any:
-        engine = create_engine(*args, **options)
-        if not engines:
-            engines.append(engine)
-        engine.dialect, engine._compiled_cache = engines[0].dialect, engines[0]._compiled_cache
-        return engine
-
+    """Thousands of stores are opened: they share their statements."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fairtrial.store.sqlite.create_engine", open_engine)
+        patch.setattr("fairtrial.store.sqlite.create_engine", sharing_engines())
         yield
 
 

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairtrial.core.fingerprint import code_hash
@@ -104,6 +104,7 @@ def _folded(expression: str) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=10)  # of each kind
 @given(first=EXPRESSIONS, second=EXPRESSIONS)
 def test_a_function_is_another_if_and_only_if_its_code_is(tmp_path_factory, kind, first, second):
     folder = tmp_path_factory.mktemp("kind")

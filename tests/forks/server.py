@@ -17,12 +17,19 @@ import signal
 import site
 import socket
 import sys
+import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, NoReturn
+
+from click.testing import CliRunner
+
+from fairtrial.cli.main import cli
+from fairtrial.store import sqlite
+from tests.statements import sharing_engines
 
 _REPO = Path(__file__).parents[2]
 _INSTALLED = (str(_REPO / "src"), *site.getsitepackages(), str(Path(os.__file__).parent))
@@ -184,8 +191,27 @@ def _run(name: str, args: list[str]) -> None:
         os.execv(sys.executable, [sys.executable, *args])
 
 
+def _warm_up() -> None:
+    """Carry out what most commands do: the forks find plug-ins looked up, classes inspected and statements put into SQL."""
+    sqlite.create_engine = sharing_engines()
+    with tempfile.TemporaryDirectory(prefix="forks-") as folder:
+        suite, store = Path(folder, "suite.yaml"), ("--store", str(Path(folder, "warm.db")))
+        suite.write_text(
+            "name: warm\ntargets: [mock:echo, mock:other]\ncases: [{input: Paris, expected: Paris}]\n", "utf-8"
+        )
+        for args in (["run", str(suite)], ["list"], ["show"], ["rank"], ["compare"]):
+            CliRunner().invoke(cli, [*args, *store])
+    for name, module in list(sys.modules.items()):  # what somebody has fetched or written is read anew
+        if name.startswith(("fairtrial.providers.", "fairtrial.workspace.")):
+            for function in vars(module).values():
+                getattr(function, "cache_clear", bool)()
+    gc.collect()  # every store is closed before there is a fork
+    assert threading.active_count() == 1
+
+
 if __name__ == "__main__":
     _import(_COMMON)
+    _warm_up()
     server = _Server(sys.argv[1])
     os.write(1, b"ready\n")
     server.serve()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import json
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from click.testing import CliRunner
 from starlette.testclient import TestClient
 
 import fairtrial as ft
+from fairtrial.analyse import pair_comparer, rank
 from fairtrial.analyse.leaderboard import run_leaderboard
 from fairtrial.cli.finish import Ending
 from fairtrial.cli.main import cli
@@ -26,6 +28,7 @@ from fairtrial.present.words.leaderboards import headline
 from fairtrial.reports.badge import badge
 from fairtrial.reports.card import card
 from fairtrial.reports.export import export
+from fairtrial.stats import mean
 from fairtrial.web.app import make_app
 from fairtrial.web.site import Site
 from tests.analyse.test_pair_board import voted
@@ -34,10 +37,10 @@ from tests.surfaces.truth import Truth
 from tests.surfaces.worlds import ARMS, LOWER, METRICS, STATES, decide_by, world
 
 ARM = r"arm-\d\d"
-MANY = ("apart", "failures", "dead")  # kinds of runs that are shown with twenty arms: 190 pairs take their time
-WORLDS = [(state, arms) for state in STATES for arms in ARMS if arms < 20 or state in MANY]
+MANY = ("apart", "failures", "dead")  # kinds of runs that are shown with twelve arms: 66 pairs take their time
+WORLDS = [(state, arms) for state in STATES for arms in ARMS if arms < 12 or state in MANY]
 PAGES = [(state, arms) for state in STATES for arms in (2, 3, 6) if arms < 6 or state in ("spread", "dead")] + [
-    ("apart", 20)
+    ("apart", 12)
 ]
 pytestmark = pytest.mark.slow
 
@@ -46,7 +49,7 @@ def metrics_for(state: str, arms: int) -> list[str]:
     """Return the metrics of a world: every one of them meets every kind of run and every number of arms, in turn."""
     names = list(METRICS)
     first = STATES.index(state) + 2 * ARMS.index(arms)
-    return [names[(first + step) % len(names)] for step in range({2: 7, 3: 4, 6: 2, 20: 1}[arms])]
+    return [names[(first + step) % len(names)] for step in range({2: 7, 3: 4, 6: 2, 12: 1}[arms])]
 
 
 def flat(text: str) -> str:
@@ -87,6 +90,30 @@ def client(store: Any, tmp_path: Path) -> Any:
     site = Site(store, tmp_path)
     yield TestClient(make_app(site))
     site.close()
+
+
+@pytest.fixture(autouse=True)
+def numbers_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every surface asks for the same numbers: the mathematics, which has tests of its own, works them out once a test."""
+
+    def once(function: Any) -> Any:
+        known: dict[bytes, Any] = {}
+
+        def ask(*args: Any, **options: Any) -> Any:
+            key = pickle.dumps((args, sorted(options.items())))
+            if key not in known:
+                known[key] = function(*args, **options)
+            return known[key]
+
+        return ask
+
+    for module, name in (
+        (mean, "_quantile"),
+        (pair_comparer, "smallest_detectable"),
+        (pair_comparer, "bootstrap_ci"),
+        (rank, "bradley_terry"),
+    ):
+        monkeypatch.setattr(module, name, once(getattr(module, name)))
 
 
 def truth_of(terminal: Terminal, run: Any, metric: str) -> Truth | None:
@@ -139,14 +166,14 @@ def in_markdown(text: str) -> tuple[str, list[str]]:
 
 
 def light_surfaces(
-    run: Any, terminal: Terminal, capsys: Any, tmp_path: Path, metric: str
+    run: Any, terminal: Terminal, capsys: Any, tmp_path: Path, metric: str, texts: dict[str, str]
 ) -> dict[str, tuple[str, list[str]]]:
-    """Every surface that takes milliseconds."""
+    """Every surface that takes milliseconds; `texts` is what commands printed."""
     capsys.readouterr()
     Ending().report(run)
     said = {
         "run": printed(capsys.readouterr().out),
-        "show": printed(terminal("show", run.id)),
+        "show": printed(texts["show"]),
         "notebook": drawn(run._repr_html_()),
     }
     export(run, tmp_path / "run.md")
@@ -156,8 +183,8 @@ def light_surfaces(
     title = re.search(r"<title>(.*?)</title>", picture)
     assert title is not None
     said["card"] = (spoken(title[1]), [])
-    if len(board.places) > 1:
-        said["rank"] = printed(terminal("rank", run.id))
+    if "rank" in texts:
+        said["rank"] = printed(texts["rank"])
         said["rank --metric"] = printed(terminal("rank", run.id, "--metric", metric or "score"))
         said["compare"] = printed_matrix(terminal("compare", run.id))
         said["compare in a notebook"] = (drawn(ft.compare(run)._repr_html_())[0], [])
@@ -200,7 +227,9 @@ async def test_every_surface_says_the_verdict(run_suite, store, terminal, capsys
         truth = truth_of(terminal, run, metric)
         if truth is None:
             continue
-        said = light_surfaces(run, terminal, capsys, tmp_path, metric)
+        commands = ("show", "rank") if len(truth.means) > 1 else ("show",)
+        texts = {command: terminal(command, run.id) for command in commands}
+        said = light_surfaces(run, terminal, capsys, tmp_path, metric, texts)
         for surface, (sentence, order) in said.items():
             where = f"{surface}, {metric or 'score'}: {sentence}"
             try:
@@ -213,9 +242,8 @@ async def test_every_surface_says_the_verdict(run_suite, store, terminal, capsys
                 wanted = truth.order[: len(known)]
                 assert [truth.means[name] for name in known] == [truth.means[name] for name in wanted], where
         check_badge(run, truth)
-        check_rows(table_of(terminal("show", run.id)), truth, "show")
-        if len(truth.means) > 1:
-            check_rows(table_of(terminal("rank", run.id)), truth, "rank")
+        for command, text in texts.items():
+            check_rows(table_of(text), truth, command)
         if not metric:  # its table has scores
             table = (tmp_path / "run.md").read_text("utf-8").partition("\n|")[2].partition("\n\n")[0]
             check_rows(table.replace("\\", ""), truth, "Markdown")
