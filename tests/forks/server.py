@@ -202,7 +202,7 @@ def _warm_up() -> None:
         for args in (["run", str(suite)], ["list"], ["show"], ["rank"], ["compare"]):
             CliRunner().invoke(cli, [*args, *store])
     for name, module in list(sys.modules.items()):  # what somebody has fetched or written is read anew
-        if name.startswith(("fairtrial.providers.", "fairtrial.workspace.")):
+        if name.startswith(("fairtrial.providers.", "fairtrial.agents.")):
             for function in vars(module).values():
                 getattr(function, "cache_clear", bool)()
     gc.collect()  # every store is closed before there is a fork
