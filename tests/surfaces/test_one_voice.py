@@ -38,9 +38,9 @@ from tests.surfaces.worlds import ARMS, LOWER, METRICS, STATES, decide_by, world
 
 ARM = r"arm-\d\d"
 MANY = ("apart", "failures", "dead")  # kinds of runs that are shown with twelve arms: 66 pairs take their time
-WORLDS = [(state, arms) for state in STATES for arms in ARMS if arms < 12 or state in MANY]
+WORLDS = [(state, arms) for state in STATES for arms in ARMS if arms < 20 or state in MANY]
 PAGES = [(state, arms) for state in STATES for arms in (2, 3, 6) if arms < 6 or state in ("spread", "dead")] + [
-    ("apart", 12)
+    ("apart", 20)
 ]
 pytestmark = pytest.mark.slow
 
@@ -49,7 +49,7 @@ def metrics_for(state: str, arms: int) -> list[str]:
     """Return the metrics of a world: every one of them meets every kind of run and every number of arms, in turn."""
     names = list(METRICS)
     first = STATES.index(state) + 2 * ARMS.index(arms)
-    return [names[(first + step) % len(names)] for step in range({2: 7, 3: 4, 6: 2, 12: 1}[arms])]
+    return [names[(first + step) % len(names)] for step in range({2: 7, 3: 4, 6: 2, 20: 1}[arms])]
 
 
 def flat(text: str) -> str:

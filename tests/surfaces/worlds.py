@@ -24,7 +24,7 @@ METRICS: dict[str, tuple[float | None, float | None]] = {
 }
 LOWER = {name for name, (worst, best) in METRICS.items() if best is not None and (worst is None or best < worst)}
 STATES = ("apart", "level", "spread", "failures", "dead", "early", "budget", "one", "repeats")
-ARMS = (2, 3, 6, 12)  # twelve make more pairs than any surface lists, and more arms than any sentence or card names
+ARMS = (2, 3, 6, 20)  # twenty make more pairs than any surface lists, and more arms than any sentence or card names
 
 
 def _skills(state: str, arms: int, rng: np.random.Generator) -> np.ndarray:
