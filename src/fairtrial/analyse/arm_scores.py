@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from fairtrial.store.outcomes import repeat_rows
 SCORE = ""  # the name of the score among the metrics
 TAKEN = ("latency_ms", "cost_usd")  # time and money: compared only on request
 Ends = Literal["worst", "best"]  # of a scale
+T = TypeVar("T")
 
 
 class RunSource(NamedTuple):
@@ -96,6 +97,20 @@ class Worded:
         return means
 
 
+class Late(Generic[T]):
+    """Something that is read from the store when it is asked for: most analyses do without."""
+
+    def __init__(self, empty: T) -> None:
+        self.empty = empty  # what the readers fill
+        self.readers: list[Callable[[], None]] = []
+
+    def get(self) -> T:
+        """Return it, read."""
+        while self.readers:
+            self.readers.pop()()
+        return self.empty
+
+
 class MetricSum(NamedTuple):
     """A metric that is made of others: a constant, and a factor for each of them."""
 
@@ -148,10 +163,8 @@ class ArmScores:
         self.source, self.arm = source, arm
         self.label = arm.name
         self.values = Values(size)
-        self.unread_spread = CaseSpread(size)  # filled by `read_spreads` when it is asked for: most analyses do without
-        self.read_spreads: list[Callable[[], None]] = []
-        self.unread_wordings = Worded(size, max(1, len(arm.condition.prompts)))  # filled by `read_wordings`, likewise
-        self.read_wordings: list[Callable[[], None]] = []
+        self.spreads = Late(CaseSpread(size))
+        self.worded = Late(Worded(size, max(1, len(arm.condition.prompts))))
         self._sums: dict[str, MetricSum] = {}
         self.scales: dict[str, Scale] = {SCORE: (0.0, 1.0)}
         self.failed: Ints = np.zeros(size, dtype=np.int64)
@@ -180,9 +193,7 @@ class ArmScores:
     @property
     def spread(self) -> CaseSpread:
         """Return how the scores of every case differ."""
-        while self.read_spreads:
-            self.read_spreads.pop()()
-        return self.unread_spread
+        return self.spreads.get()
 
     def add_sum(self, name: str, parts: MetricSum, scale: Scale) -> None:
         """Add a metric that is made of others; there is none if one of them is missing."""
@@ -222,14 +233,13 @@ class ArmScores:
         """
         if len(self.arm.condition.prompts) < 2:
             return None
-        while self.read_wordings:
-            self.read_wordings.pop()()
+        worded = self.worded.get()
         if metric not in self._sums:
-            return self.unread_wordings.means(metric)
+            return worded.means(metric)
         parts = self._sums[metric]
         total: Floats = np.full(1, parts.constant)
         for part, factor in parts.factors.items():
-            table = self.unread_wordings.means(part)
+            table = worded.means(part)
             if table is None:
                 return None
             total = total + factor * table

@@ -244,11 +244,11 @@ def _read_run(run: StoredRun, arms: Sequence[ArmScores], rows: Ints) -> None:
     _read_labels(run, arms, rows)
     read_spreads = cache(partial(_read_spreads, run, arms, rows))
     for entry in arms:
-        entry.read_spreads.append(read_spreads)
+        entry.spreads.readers.append(read_spreads)
     worded = [n for n, entry in enumerate(arms) if len(entry.arm.condition.prompts) > 1]
     read_wordings = cache(partial(_read_wordings, run, arms, rows, worded))
     for number in worded:
-        arms[number].read_wordings.append(read_wordings)
+        arms[number].worded.readers.append(read_wordings)
     for name in outcomes.taken_metrics(run.store, run.id):
         read = cache(partial(_read_taken, run, arms, rows, name))  # for all arms at once
         for entry in arms:
@@ -276,13 +276,13 @@ def _read_spreads(run: StoredRun, arms: Sequence[ArmScores], rows: Ints) -> None
     """Read how the scores of a case differ."""
     spreads = outcomes.score_spreads(run.store, run.id, run.record.scoring)
     for chosen, entry, (squares, lowest, highest) in _by_arm(spreads, arms, rows):
-        entry.unread_spread.add(chosen, squares, lowest, highest)
+        entry.spreads.empty.add(chosen, squares, lowest, highest)
 
 
 def _read_wordings(run: StoredRun, arms: Sequence[ArmScores], rows: Ints, worded: Sequence[int]) -> None:
     """Read the values of the arms that have several wordings, by wording."""
     for case, arm, repeat, value, metrics in outcomes.repeat_rows(run.store, run.id, run.record.scoring, worded):
-        table, row = arms[arm].unread_wordings, int(rows[case])
+        table, row = arms[arm].worded.empty, int(rows[case])
         if value is not None:
             table.add(SCORE, row, repeat, value)
         for name, (number, *_) in metrics.items():
