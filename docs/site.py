@@ -39,7 +39,7 @@ NAVIGATION: dict[str, Any] = {
         "Which model answers best?": "docs/tutorial-models.md",
         "Does my MCP server help?": "docs/tutorial-agents.md",
         "Does politeness help?": "docs/tutorial-optimisation.md",
-        "Who writes the best page?": "docs/tutorial-code-arena.md",
+        "Which model writes the best page?": "docs/tutorial-code-arena.md",
         "A gate in ten minutes": "docs/gate.md",
         "Is my improvement real?": "docs/results.md",
     },

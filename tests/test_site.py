@@ -87,6 +87,6 @@ async def test_search_works_from_a_folder(built, browser):
         await page.keyboard.press("/")
         await page.evaluate("() => new Promise(requestAnimationFrame)")
     await field.fill("calibrate")
-    await page.get_by_text("Another judge, afterwards").last.wait_for()
+    await page.get_by_text("Changing the judge afterwards").last.wait_for()
     assert all(address.startswith(("file:", "data:", "blob:")) for address in asked)
     await page.close()
