@@ -63,9 +63,9 @@ SUITE_INTRO = """\
 # The suite file
 
 Paths are relative to the suite file. `${VAR}` and `${VAR:-default}` are filled in from the environment, or from a
-`.env` file beside the suite or in the working folder (`$${` is a literal `${`); their values are never stored, and a
-key that stands in the suite itself is an error. Unknown keys are errors. `params`, `scorer`, `repeats` can stand on the
-suite, a target, a condition or a case: the nearest one wins. `extract` can stand on the suite, a scorer or a case.
+`.env` file next to the suite or in the working folder (`$${` is a literal `${`); their values are never stored, and a
+key written into the suite itself is an error. Unknown keys are errors. `params`, `scorer`, `repeats` can be set on the
+suite, a target, a condition or a case: the most specific one wins. `extract` can be set on the suite, a scorer or a case.
 `fairtrial validate --schema` prints the JSON schema for your editor.
 """
 
@@ -99,10 +99,10 @@ LITELLM_INTRO = """\
 SCORERS_INTRO = """\
 # Scorers
 
-Every scorer also takes `extract` ([what of an answer it scores](suite.md#extract)) and `threshold` (a number from 0 to
-1: scores from there on are right, all others wrong). Where `expected` is a list, the best one counts. The examples are
-suites with scripted answers, in [examples/scorers](../../examples/scorers/); beside a case stands the score of its
-answer.
+Every scorer also takes `extract` ([which part of an answer it scores](suite.md#extract)) and `threshold` (a number from
+0 to 1: scores of at least this are right, all others wrong). If `expected` is a list, the best match counts. The
+examples are suites with scripted answers, in [examples/scorers](../../examples/scorers/); the comment on a case is the
+score of its answer.
 """
 PAGE_ALT = "The page of a run: who leads and how sure that is, every arm with its interval, and every case"
 PICTURE_OF_PAGE = f"""\
@@ -150,7 +150,7 @@ def commands_page() -> str:
     commands = [(name, summary, cli.get_command(context, name)) for name, summary in known.items()]
     after = list(known).index("import") + 1
     commands.insert(
-        after, ("import traces", "Make cases of recorded calls: see [traces](../traces.md).", import_traces)
+        after, ("import traces", "Turn recorded calls into cases: see [traces](../traces.md).", import_traces)
     )
     for name, summary, command in commands:
         assert command is not None
@@ -160,7 +160,7 @@ def commands_page() -> str:
 
 
 def python_page() -> str:
-    """Return every public name of the library: what people make, verbs, results."""
+    """Return every public name of the library: what you make, verbs, results."""
     made = ["Suite", "Case", "RunOptions"]
     verbs = [name for name in fairtrial.__all__ if f"a{name}" in fairtrial.__all__]
     others = [name for name in fairtrial.__all__ if name[0].isupper() and name not in made]

@@ -233,4 +233,4 @@ async def test_a_stopped_series_goes_on():
 def test_help_is_enough():
     for name in ft.__all__:
         assert getattr(ft, name).__doc__, name
-    assert "runs: Run it so many times" in ft.run.__doc__ and "sqlite:///" in ft.run.__doc__
+    assert "runs: Run it this many times" in ft.run.__doc__ and "sqlite:///" in ft.run.__doc__

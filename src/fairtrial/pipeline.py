@@ -69,7 +69,7 @@ def load(
 ) -> Suite:
     """Load a suite and check everything that can be checked before any money is spent.
 
-    With `placeholders`, variables that are not set are no problem, and the suite cannot be run. Unless `whole`, a run
+    With `placeholders`, variables may be unset, but then the suite cannot be run. Unless `whole`, a run
     of a large dataset can start when its first cases are checked. Also accepts configurations of other tools that can
     be run directly, such as k-eval's.
     """
@@ -91,7 +91,7 @@ def load(
 
 
 def _in_the_original(problems: Sequence[Problem], imported: Imported, path: Path) -> list[Problem]:
-    """Return the problems of a converted suite where they are in the file that people have."""
+    """Return the problems of a converted suite where they are in the file that the user has."""
     lines = SuiteSource(path.read_text("utf-8"), str(path), Variables({}, placeholders=True))
 
     def moved(problem: Problem) -> Problem:

@@ -1,6 +1,6 @@
 """The gate over all questions of a pytest session: a test of its own, `fairtrial::gate`, the last one.
 
-Imports are lazy: every test session of everybody who has fairtrial installed imports this.
+Imports are lazy: every test session where fairtrial is installed imports this.
 """
 
 from __future__ import annotations

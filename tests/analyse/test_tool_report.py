@@ -340,7 +340,7 @@ async def test_the_example_in_every_output(tmp_path, capfd, monkeypatch):
     assert _run(["export", "-o", "all.md", "-o", "report.html"]) == 0
     assert section.partition("\nRun `")[0].strip() in Path("all.md").read_text()
     page = Path("report.html").read_text()
-    assert "Do the tools help?" in page and "Tools taken for each other" in page and "confusion" in page
+    assert "Do the tools help?" in page and "Tools mistaken for each other" in page and "confusion" in page
 
 
 async def test_a_run_without_tools_says_so(run_suite, capsys):

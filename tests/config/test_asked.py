@@ -107,7 +107,7 @@ def test_unknown_names_are_found_with_the_nearest(write_suite):
 def test_a_case_for_nobody_is_a_problem():
     targets = [{"id": "one", "target": "mock:echo", "conditions": ["plain"]}]
     found = problems(targets=targets, cases=[{"input": "x", "expected": "x", "conditions": ["kind"]}])
-    assert any("nobody is asked" in problem for problem in found)
+    assert any("no target is asked" in problem for problem in found)
 
 
 def test_options_may_leave_out_those_who_are_asked(tmp_path, monkeypatch):

@@ -141,7 +141,7 @@ async def test_the_system_prompt_is_a_template_too(run_suite, model):
         ({"prompts": {"p": [{"role": "user", "content": "{{ input }}"}, {"role": "system", "content": "x"}, {"role": "user", "content": "y"}]}}, "system messages must come first"),
         ({"prompts": {"p": []}}, "a chat must end with a user's message"),
         ({"prompts": {"p": {"file": "none.md"}}}, "there is no file"),
-        ({"prompts": {"p": "{{ input }}"}, "conditions": {"c": {"prompt": "{{ input }}"}}}, "beside the suite's `prompts`"),
+        ({"prompts": {"p": "{{ input }}"}, "conditions": {"c": {"prompt": "{{ input }}"}}}, "in addition to the suite's `prompts`"),
         ({"prompts": {"s": SHOTS}, "vars": {"language": "x"}, "system": "Hello"}, "has a system message, and there is a `system` prompt"),
         ({"prompts": {"s": SHOTS}, "vars": {"language": "x"}, "targets": [{"target": "command:x", "options": {"command": ["cat"]}}]}, "takes one question, not the chat"),
         ({"prompts": {"p": "{{ input | nosuch }}"}}, "not a valid template: No filter named"),

@@ -72,5 +72,5 @@ def test_a_scorer_names_its_judges(suite):
     (trial,) = run.trials()
     assert [judgement["judge"] for judgement in run.judgements(trial.trial_id)] == ["two"]
     wrong = {"type": "all_of", "scorers": [{"type": "llm_judge", "by": ["tow"]}]}
-    with pytest.raises(ft.FairtrialError, match="judged by `tow`, who is no judge of the suite; did you mean `two`"):
+    with pytest.raises(ft.FairtrialError, match="judged by `tow`, which is not defined as a judge; did you mean `two`"):
         ft.run({**whole, "judges": judges, "scorer": wrong})

@@ -466,7 +466,7 @@ class TestCommand:
         ("arguments", "words"),
         [
             (["--within", "3"], "--within needs --retiring"),
-            (["--refresh", "--retiring"], "--refresh stands alone"),
+            (["--refresh", "--retiring"], "use --refresh alone"),
             (["a", "b"], "only one provider or model"),
         ],
     )

@@ -238,7 +238,7 @@ async def test_a_page_that_would_be_too_large_is_cut(run_suite, tmp_path, monkey
     answers = {f"c{n:02}": "".join(noise.choices("abcdefghij", k=2000)) for n in range(20)}
     run = await run_suite(targets=[{"id": "m", "target": "mock:x", "options": {"answers": answers}}], cases=cases(20))
     text = export(run, tmp_path / "r.html").read_text("utf-8")
-    assert "Texts are cut at 250 characters" in text
+    assert "Texts are truncated at 250 characters" in text
 
 
 @pytest.mark.slow

@@ -92,7 +92,7 @@ async def test_the_ranking_by_votes_and_with_control(run_suite, store):
         cases=numbered(12),
     )
     scores = read_scores(sources_of(run))
-    with pytest.raises(FairtrialError, match="nobody has voted"):
+    with pytest.raises(FairtrialError, match="there are no votes"):
         rank(scores, by="votes")
     with pytest.raises(FairtrialError, match="style can be controlled"):
         rank(scores, control_style=True)

@@ -66,7 +66,7 @@ class TestWhereTheAnswerStands:
         ("options", "problem"),
         [
             ({"output": "lines"}, "needs `answer`"),
-            ({"answer": "text"}, "is no JSON"),
+            ({"answer": "text"}, "is not JSON"),
             ({"output": "json", "answer": "a..b"}, "is not a path"),
             ({"command": ["echo", "{{ prompt }}"]}, "`prompt` is not known to a command"),
             ({"env": {"A": "{{ input"}}, "template"),

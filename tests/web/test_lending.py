@@ -168,7 +168,7 @@ async def test_a_file_is_put_into_the_field_where_it_can_be_edited(
 ) -> None:
     (tmp_path / "own.yaml").write_text(yaml.safe_dump(SAMPLES[:2], sort_keys=False))
     await visitor.goto(f"{site}/judges")
-    await visitor.get_by_text("Samples of your own").click()
+    await visitor.get_by_text("Your own samples").click()
     await visitor.get_by_role("button", name="Start from the eight built-in samples").click()
     assert (await visitor.locator("#samples").input_value()).count("- id:") == 8
     await visitor.locator("#samples-file").set_input_files(str(tmp_path / "own.yaml"))

@@ -89,7 +89,7 @@ async def test_none_yet_is_said(run_suite, git, commit, store, tmp_path):
         with pytest.raises(NoBaselineError, match=says):
             find_baseline(name, store, run)
     (tmp_path / "broken.db.gz").write_bytes(b"not packed")
-    with pytest.raises(FairtrialError, match="is no packed baseline"):
+    with pytest.raises(FairtrialError, match="is not a packed baseline"):
         find_baseline("file:broken.db.gz", store, run)
 
 

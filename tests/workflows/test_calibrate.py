@@ -374,9 +374,7 @@ def test_a_judge_that_is_told_about_the_case_needs_values_for_samples(write_suit
     hint = f"give `topic` a value under `vars` in the suite, then `fairtrial calibrate --suite {path}` shows how"
     assert hint in capsys.readouterr().err
     assert _run(["calibrate", "--suite", path]) == 1
-    assert (
-        "samples have no `topic`, which judge mock:j is told: give it a value under `vars`" in capsys.readouterr().err
-    )
+    assert "samples have no `topic`, which judge mock:j needs: give it a value under `vars`" in capsys.readouterr().err
     path = str(write_suite(scorer="llm_judge", judge=judge, cases=cases, vars={"topic": "anything"}))
     assert _run(["calibrate", "--suite", path]) == 0
 

@@ -32,7 +32,7 @@ def keep_session(session: str, folder: Path) -> None:
 
 
 def forget_old_sessions() -> None:
-    """Remove the sessions that nobody went on with for a while."""
+    """Remove the sessions that have not been continued for a while."""
     for path in _sessions().iterdir():
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > _KEPT_SECONDS:

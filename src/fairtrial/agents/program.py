@@ -264,7 +264,7 @@ def _shortened(text: str, most: int = 1500) -> str:
 
 
 def _event(line: bytes) -> dict[str, Any] | None:
-    """Read a line; programs also print what is no event."""
+    """Read a line; programs also print lines that are not events."""
     try:
         event = msgspec.json.decode(line)
     except msgspec.DecodeError:

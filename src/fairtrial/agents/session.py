@@ -13,7 +13,7 @@ from fairtrial.core.answer import Request
 
 
 class Launch(NamedTuple):
-    """How a session is started: arguments of the program, variables beside the common ones, and its input."""
+    """How a session is started: arguments of the program, variables in addition to the common ones, and its input."""
 
     arguments: list[str]
     environment: dict[str, str]
@@ -31,7 +31,7 @@ class AgentSession(msgspec.Struct, frozen=True, kw_only=True):
     record: Record
 
     def write(self, name: str, content: str | bytes) -> Path:
-        """Write a file into its home, which only this user can read: command lines can be read by everybody."""
+        """Write a file into its home, which only this user can read: command lines are visible to every user."""
         path = self.home / name
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -18,7 +18,7 @@ _DEPLOYED = ("azure",)  # names of deployments, which their owners choose
 def unlike_asked(spec: TargetSpec, answered: Iterable[str | None]) -> list[str]:
     """Return the models that answered in the place of a target's model; snapshots of it are that model.
 
-    Names that nobody gives to models are left out: servers of one's own reply with anything.
+    Names that are never those of models are left out: servers of one's own reply with anything.
     """
     unnamed = spec.provider in _DEPLOYED and spec.model_behind == spec.model
     if unnamed or not spec.model or (spec.api or spec.kind) not in api_kinds():

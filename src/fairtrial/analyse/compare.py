@@ -97,7 +97,7 @@ def compare(
 
 
 def _name(source: RunSource) -> SourceName:
-    """Return what people call a source: a run by its number, several by what they asked for."""
+    """Return the display name of a source: a run by its number, several by what they asked for."""
     run = source.runs[0]
     alone = len(source.runs) == 1 and "@" not in source.label
     return SourceName(

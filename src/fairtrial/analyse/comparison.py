@@ -140,7 +140,7 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
     labels: int = 0  # labelled cases that correct the judges' difference
     as_judged: Paired | None = None  # the difference without that correction
     robustness: list[Robustness] = []
-    paired_t: PairedT | None = None  # beside the verdict, whichever way that was reached
+    paired_t: PairedT | None = None  # next to the verdict, whichever way that was reached
     on_this_case: OnThisCase | None = None  # where there is one case, with several answers of both
     groups: list[KindDifference] = []
     differs: list[Differs] = []
@@ -248,7 +248,7 @@ class Silent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourceName(msgspec.Struct, frozen=True, kw_only=True):
-    """What people call a run or a series: `run 3`; and when it began."""
+    """The display name of a run or a series: `run 3`; and when it began."""
 
     label: str  # as in the labels of arms
     name: str
@@ -281,7 +281,7 @@ class Comparisons(Shown, msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def renamed(self, names: Mapping[str, str]) -> Comparisons:
-        """Return the same comparisons with other names of the arms, for people to read."""
+        """Return the same comparisons with other names of the arms, for display."""
         replace = msgspec.structs.replace
 
         def pair(one: Comparison) -> Comparison:

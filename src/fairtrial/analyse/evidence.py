@@ -92,7 +92,7 @@ class Evidence:
         return self._over(self.common.some(chosen), None)
 
     def bets_on(self, chosen: Chosen, parts: int) -> Anytime | None:
-        """Return bets on some of the common cases, at one of so many parts of 5 %; None unless the run could stop."""
+        """Return bets on some of the common cases, at one of this many parts of 5 %; None unless the run could stop."""
         return self._bets_on(self.common.some(chosen), parts)
 
     def worst_on(self, inside: Chosen) -> Mean | CrossedMean | None:

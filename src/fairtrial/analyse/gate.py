@@ -35,7 +35,7 @@ def gate(
     """Check a run or series against its terms and, if given, against an earlier one.
 
     `baseline` says how the earlier one was found, or why there is none though one was asked for: then nobody can tell.
-    Nor can anybody where the terms need one and none was named, unless this is the `first`, which becomes one.
+    Nor can the gate where the terms need one and none was named, unless this is the `first`, which becomes one.
     """
     check_terms(terms, against)
     if against is not None and {run.id for run in source.runs} & {run.id for run in against.runs}:

@@ -1,6 +1,6 @@
 """Rules of a gate about single cases: facts about their answers, without statistics.
 
-`must_pass` holds for every answer. `k_of_n` holds for so many of the answers; a case whose answers differed in the
+`must_pass` holds for every answer. `k_of_n` holds for that many of the answers; a case whose answers differed in the
 baseline already is flaky: it is listed and does not block. Such a case stays in the mean: leaving it out because of the
 very answers that are compared would bias the difference. Only a `quarantine` in the suite leaves cases out of the mean.
 """

@@ -127,7 +127,7 @@ def _known(scores: ScoreTable, terms: Terms) -> list[tuple[ArmScores, Noise]]:
     known = [(entry, noise) for entry in arms if (noise := _noise(scores, entry)) is not None]
     if not known:
         raise FairtrialError(
-            "every case has one answer, so nobody knows how much scores vary by chance: run the suite with "
+            "every case has one answer, so it is unknown how much scores vary by chance: run the suite with "
             "--repeats 2 or more, or twice with --runs 2, and name that run or series"
         )
     return known
@@ -164,7 +164,7 @@ def _outlook(found: Chances) -> Outlook:
 
 def _cases_needed(noise: Noise, repeats: int, before: int, margin: float, alpha: float, beta: float = 0.2) -> int:
     spread = noise.sd * math.sqrt(1 / repeats + 1 / before)
-    if spread == 0:  # then the interval is as narrow as so many equal cases allow
+    if spread == 0:  # then the interval is as narrow as this many equal cases allow
         return math.ceil(math.log(alpha / 2) / math.log(1 - margin))
     return cases_to_pass(spread, margin, alpha=alpha, beta=beta, pilot=len(noise.means))
 

@@ -38,7 +38,7 @@ class Flaky(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settle(msgspec.Struct, frozen=True, kw_only=True):
-    """What would decide an undecided check if the difference is as large as it seems: so many in all, not more."""
+    """What would decide an undecided check if the difference is as large as it seems: the total, not the addition."""
 
     name: str
     arm: str

@@ -12,7 +12,7 @@ from fairtrial.analyse.planning import cases_to_pass
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 from fairtrial.stats.distributions import normal_quantile
 
-_POWER = 0.8  # how often so many would be enough
+_POWER = 0.8  # how often this many would be enough
 _MOST = 1000  # answers to a case: more than anyone would ask for
 
 
@@ -49,7 +49,7 @@ def answers(entry: ArmScores) -> int:
 def _repeats(now: int, noise: float | None, std_err: float, room: float, alpha: float) -> int | None:
     """Return how many answers to each case would be enough: they take away the noise of this run, and nothing else.
 
-    Where nobody knows how much scores vary by chance, it is one more, which tells.
+    Where it is unknown how much scores vary by chance, it is one more, which tells.
     """
     if noise is None:
         return now + 1

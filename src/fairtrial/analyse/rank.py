@@ -167,7 +167,7 @@ def _judged(scores: ScoreTable, arms: Sequence[ArmScores], by: By | None, *, sty
         if battles := from_pairs(scores, arms, choice, styled=styled):
             return choice, battles
     if by == "votes":
-        raise FairtrialError("nobody has voted on these arms yet: run `fairtrial vote RUN`")
+        raise FairtrialError("there are no votes on these arms yet: run `fairtrial vote RUN`")
     if by is not None:
         raise FairtrialError(f"no judge has compared these arms in pairs yet: run {_pairwise(scores)}")
     return "scores", None

@@ -118,7 +118,7 @@ def find_sources(names: Sequence[str], store: Store) -> list[RunSource]:
 
 
 def _label(name: str, records: Sequence[RunRecord]) -> str:
-    """Return how labels of arms name a source: as people did, but a run that they named by its id by its number."""
+    """Return how labels of arms name a source: as the user did, but a run that they named by its id by its number."""
     by_id = len(records) == 1 and bool(name) and records[0].id.startswith(name)
     return str(records[0].number) if by_id else name
 
@@ -357,7 +357,7 @@ def pick(scores: ScoreTable, name: str) -> ArmScores:
 
 
 def _names(one: ArmScores) -> list[str]:
-    """Return an arm with its source as people may write it: with what they called the run, its number or its id."""
+    """Return an arm with its source as the user may write it: with what they called the run, its number or its id."""
     elsewhere = "@" in one.source.label  # numbers of another store mean other runs
     runs = [] if elsewhere else [name for run in one.source.runs for name in (str(run.record.number), run.id)]
     return [f"{one.arm.name}@{source}" for source in (one.source.label, *runs)]

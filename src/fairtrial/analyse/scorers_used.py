@@ -26,7 +26,7 @@ def scorers_used(store: Store, record: RunRecord, arms: Sequence[Arm]) -> list[d
 
 
 def scorer_label(scorer: dict[str, Any]) -> str:
-    """Return what people call a scorer: its name, and whose rubric it has if that is not ours."""
+    """Return the display name of a scorer: its name, and whose rubric it has if that is not ours."""
     others = [name for name in rubrics([scorer]) if name != _OWN]
     return f"{scorer['type']} (rubric: {', '.join(others)})" if others else str(scorer["type"])
 

@@ -1,4 +1,4 @@
-"""What an arm's target was told: the messages of a trial, and the parameters, read only from the record of the run."""
+"""What an arm's target received: the messages of a trial, and the parameters, read only from the record of the run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Exchange(NamedTuple):
 
 
 def transcript(arm: Arm, case: Case, repeat: int, turns: Sequence[Exchange] = ()) -> str:
-    """Return the messages of a trial for people to read, without the system prompt."""
+    """Return the messages of a trial for display, without the system prompt."""
     try:
         chat = _chat(arm, case, repeat, turns)
     except TemplateError as error:  # the reason why this trial has no answer
@@ -32,7 +32,7 @@ def transcript(arm: Arm, case: Case, repeat: int, turns: Sequence[Exchange] = ()
 
 
 def conversation(arm: Arm, case: Case, repeat: int, turns: Sequence[Exchange] = ()) -> Chat | None:
-    """Return what a trial's target was told before its last answer; None if a template could not be filled in."""
+    """Return what a trial's target received before its last answer; None if a template could not be filled in."""
     try:
         return _chat(arm, case, repeat, turns)
     except TemplateError:

@@ -30,7 +30,7 @@ class CaseShare:
         self._clusters: dict[int, str] = of._clusters if of else {}
 
     def add(self, case: Case, *, hits: int, of: int = 1) -> None:
-        """Add the hits of a trial, of so many chances."""
+        """Add the hits of a trial, of this many chances."""
         if of:
             self._hits[case.position] += hits
             self._chances[case.position] += of

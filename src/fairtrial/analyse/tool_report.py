@@ -27,7 +27,7 @@ _IN_TEMPLATES = r'\{% raw %\}|\{\{ "'  # before the text of a skill
 
 
 class OfferRate(msgspec.Struct, frozen=True, kw_only=True):
-    """A share: so many of so many, with an interval over cases; without any there is no share."""
+    """A share: how many of how many, with an interval over cases; without any there is no share."""
 
     hits: int
     of: int

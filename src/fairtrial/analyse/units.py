@@ -1,4 +1,4 @@
-"""Convert documents of any shape from internal scores of 0–1 to the 0–100 shown to people."""
+"""Convert documents of any shape from internal scores of 0–1 to the 0–100 shown to users."""
 
 from __future__ import annotations
 

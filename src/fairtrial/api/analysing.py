@@ -143,7 +143,7 @@ def cases(runs: AnyRuns = "latest", *, subset: int, store: str | None = None) ->
 def cases(runs: AnyRuns = "latest", *, subset: int | None = None, store: str | None = None) -> CaseAnalysis | list[str]:
     """Analyse the cases themselves: which are hard, tell nothing apart, or probably have a wrong expected answer.
 
-    With `subset`, returns the ids of so many cases that represent all of them.
+    With `subset`, returns the ids of this many cases that represent all of them.
     """
     scores = scores_given(runs, store)
     return analyse_cases(scores) if subset is None else choose_cases(scores, subset)

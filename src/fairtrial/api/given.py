@@ -1,4 +1,4 @@
-"""What people may give: runs by name, suites as mappings or files, functions as scorers and judges."""
+"""What callers may give: runs by name, suites as mappings or files, functions as scorers and judges."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def functions_of(suite: Suite | None, run: Run | None = None) -> Functions | Non
 
 
 def scorer_given(scorer: AnyScorer | None) -> tuple[ScorerSpec | None, dict[str, Any]]:
-    """Return a scorer as it stands in suites, and the functions behind it."""
+    """Return a scorer as it is written in suites, and the functions behind it."""
     if scorer is None:
         return None, {}
 

@@ -49,7 +49,7 @@ async def acalibrate(
         suite: Calibrate the judge of this suite, or `judge` with its providers, instructions and scorer.
         samples: A file with samples of your own.
         scorer: The scorer that the judge marks for: `llm_judge`, `golden_judge`, or a mapping with options.
-        runs: Ask so many times, to measure how much its marks vary.
+        runs: Ask this many times, to measure how much its marks vary.
         store: Where the result is stored.
     """
     name, functions = judge_given(judge)

@@ -132,13 +132,13 @@ def run(
 
     Args:
         suite: A suite, a mapping with the keys of a suite file, or the path of one.
-        runs: Run it so many times in sequence, as a series; the result is a list of runs.
+        runs: Run it this many times in sequence, as a series; the result is a list of runs.
         options: Which part of a file or mapping to run, such as `RunOptions(limit=5)`: 5 random cases, always the same.
         store: Where it is stored: `sqlite:///file.db` or a file name; default: `FAIRTRIAL_STORE`, or else
             `.fairtrial/fairtrial.db`.
         progress: Whether to show a line of progress; default: in notebooks and terminals.
         engine: Where trials are carried out: `local`, `ray`, or `ray:ADDRESS` for the cluster at that address.
-        workers: Processes that carry them out: of this machine, or at most so many on a cluster.
+        workers: Processes that carry them out: of this machine, or at most this many on a cluster.
     """
     if runs is None:
         return wait_for(arun(suite, options=options, store=store, progress=progress, engine=engine, workers=workers))

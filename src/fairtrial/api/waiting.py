@@ -1,4 +1,4 @@
-"""Coroutines for people who do not write `await`, and async twins of functions that only read and compute."""
+"""Coroutines for callers that do not write `await`, and async twins of functions that only read and compute."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 class TextAxis:
-    """Numbers from left to right, over so many characters; the ends are round numbers."""
+    """Numbers from left to right, over this many characters; the ends are round numbers."""
 
     def __init__(
         self,

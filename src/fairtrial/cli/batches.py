@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @store_option
 @json_option
 def command(run: str, cancel: bool, store: str | None, as_json: bool) -> None:
-    """Show the batches of RUN (an id, a prefix of one, or `latest`) and how far they are at their providers.
+    """Show the batches of RUN (an id, a prefix of one, or `latest`) and their progress at their providers.
 
     `fairtrial resume` collects their results. After --cancel it stores what was answered, and the rest as failures,
     which `fairtrial retry` asks again.

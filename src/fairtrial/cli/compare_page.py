@@ -52,7 +52,7 @@ from fairtrial.present.words.leaderboards import settle_words
 from fairtrial.present.words.verdicts import DECIDED, GLYPHS, WORDS, metric_words
 from fairtrial.text.printable import counted
 
-_GLYPHS_ONLY, _LIST_ONLY = 9, 30  # from so many arms on, a matrix has glyphs only; there are only board
+_GLYPHS_ONLY, _LIST_ONLY = 9, 30  # from this many arms on, a matrix has glyphs only; there are only board
 _MAX_REMARKS = 6
 _MAX_DISAGREEING = 3
 

@@ -29,7 +29,7 @@ from fairtrial.suites import suite_path
 def command(outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool) -> int:
     """Run the built-in suite on the embedded model: no API key, and no network once the weights are downloaded.
 
-    Without the extra `local`, which brings that model, a suite with scripted answers is run instead.
+    Without the extra `local`, which provides that model, a suite with scripted answers is run instead.
     """
     check_outputs(outputs)
     suite = pipeline.load(suite_path("demo" if _embedded_model() else "template"))

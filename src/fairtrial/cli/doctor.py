@@ -53,7 +53,7 @@ class Finding(NamedTuple):
 
 
 @click.command()
-@option("--ping", is_flag=True, help="Ask every provider that is configured to say hello, which costs next to nothing.")
+@option("--ping", is_flag=True, help="Send a short message to every configured provider; costs next to nothing.")
 @store_option
 @json_option
 def command(ping: bool, store: str | None, as_json: bool) -> int:
@@ -79,7 +79,7 @@ def command(ping: bool, store: str | None, as_json: bool) -> int:
 
 
 def _in_short(findings: list[Finding]) -> list[Finding]:
-    """Return the findings with one for all the providers that are not set up, of which few people use more than two."""
+    """Return the findings with one for all the providers that are not set up, of which few users need more than two."""
     unused = [finding for finding in findings if _is_unused(finding)]
     silent = [finding.what for finding in unused if finding.found.startswith(_SILENT)]
     unset = [finding.what for finding in unused if finding.what not in silent]
@@ -334,7 +334,7 @@ _SAME_MODELS = {"openai-responses": "openai", "vertex": "google"}  # as another 
 
 
 async def _pings() -> list[Finding]:
-    """Ask every provider that is configured to say hello: at most 16 tokens, beside what a model must reason."""
+    """Send a short message to every configured provider: at most 16 tokens, plus what a model must reason."""
     from fairtrial.providers import models
 
     listed = models.listed_providers().items()

@@ -29,7 +29,12 @@ _HELP = (
 @click.command()
 @click.argument("run", default="latest")
 @option("-o", "--output", "outputs", multiple=True, metavar="FILE", help=_HELP)
-@option("--format", "form", metavar="F", help=f"The format, if no extension says it: one of {' '.join(NAMES)}.")
+@option(
+    "--format",
+    "form",
+    metavar="F",
+    help=f"The format, if the extension does not determine it: one of {' '.join(NAMES)}.",
+)
 @store_option
 def command(run: str, outputs: tuple[str, ...], form: str | None, store: str | None) -> None:
     """Write RUN to a file; the file's extension decides the format. `-o - --format jsonl` writes to a pipe.

@@ -29,7 +29,7 @@ class _Shape(NamedTuple):
 
     bars: bool
     interval: bool
-    words: bool  # beside the distance to the first
+    words: bool  # next to the distance to the first
 
     def fits(self, width: int, fixed: int, name: int) -> bool:
         """Return whether the picture fits, with names of this length."""
@@ -50,7 +50,7 @@ _SHAPES = tuple(_Shape(*flags) for flags in _FLAGS)
 def forest_lines(board: Leaderboard, arms: Mapping[str, ArmSummary], width: int, *, plain: bool = False) -> list[Text]:
     """Return the arms as lines, the best first; arms without a score come last.
 
-    A dotted rule stands where every arm above is better than every arm below.
+    A dotted rule is drawn where every arm above is better than every arm below.
     """
     names = [place.label for place in board.places] + board.unscored
     if not board.places or (plain and len(names) == 1):
@@ -91,7 +91,7 @@ def _shape(
 
 
 def _bars(board: Leaderboard, left: int, after: list[Column], *, ranked: bool, wide: bool) -> list[Column]:
-    """Return the drawn intervals with the numbers beside them, and with room the drawn differences to the first."""
+    """Return the drawn intervals with the numbers next to them, and with room the drawn differences to the first."""
     both = ranked and wide and left >= 2 * (MIN_WIDTH + 4)
     second = min(_MOST_DIFFERENCE, (left - 4) // 2) if both else 0
     first = min(_MOST_BAR, left - 2 - (second + 2 if second else 0))

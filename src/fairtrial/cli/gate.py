@@ -51,7 +51,7 @@ NOT_RUN = "answers"  # the check of a gate for which nothing could be asked
     "--against",
     metavar="RUN",
     help="No arm may be worse than in this run, series or tag, or branch:main, commit:SHA, file:PATH, notes:. "
-    "auto: the branch that the CI job's pull request goes to, else the default branch.",
+    "auto: the branch that the CI job's pull request targets, else the default branch.",
 )
 @option("--margin", type=click.FloatRange(min=0), help="Acceptable loss; default: 5 points, or 0 with --these-cases.")
 @option(
@@ -69,8 +69,8 @@ NOT_RUN = "answers"  # the check of a gate for which nothing could be asked
     show_default=True,
     help="Exit code if nobody can tell: 0, 100 or 101.",
 )
-@option("--plan", is_flag=True, help="Say beforehand what a gate against RUN can decide, and decide nothing.")
-@option("--aa", is_flag=True, help="Say how often this gate would contradict itself on unchanged input.")
+@option("--plan", is_flag=True, help="Show in advance what a gate against RUN can decide; decide nothing.")
+@option("--aa", is_flag=True, help="Show how often this gate would contradict itself on unchanged input.")
 @option("--repeats", type=click.IntRange(min=1), metavar="N", help="Answers to a case, of SUITE or planned (--plan).")
 @option("--until-sure", is_flag=True, help="If nobody can tell, ask more until it is decided; needs --budget-usd.")
 @option("--budget-usd", type=click.FloatRange(min=0), help="With --until-sure: the most that further answers may cost.")
@@ -86,7 +86,7 @@ NOT_RUN = "answers"  # the check of a gate for which nothing could be asked
     help="Comment on the pull request of this CI job; an earlier comment is updated.",
 )
 @option("--report-url", metavar="URL", help="A link to the full report, for the comment.")
-@option("--these-cases", is_flag=True, help="Treat these cases as all there are: compare means, without intervals.")
+@option("--these-cases", is_flag=True, help="Treat these cases as all there are: compare means without intervals.")
 @option(
     "-o",
     "--output",
@@ -129,16 +129,16 @@ def command(
 ) -> int:
     """Pass or fail RUN, for CI: exit 0 passed, 100 failed, 101 cannot tell (--unsure).
 
-    RUN may be the file of a suite: then it is run first, with stored answers wherever the change cannot affect them.
-    What the suite says under `gate` holds too; options come before it. If there is no run to compare with, nobody can
+    RUN may be a suite file: then the suite is run first, reusing stored answers that the change cannot affect.
+    The suite's `gate` applies too; options override it. If there is no run to compare with, nobody can
     tell.
 
     A minimum is met when the whole 95 % interval is above it. A regression is ruled out when the whole 95 % interval of
     the difference, as `compare` prints it, lies above −margin. Both must hold whatever scores the failed trials would
     have got. If $GITHUB_STEP_SUMMARY is set, a summary is added to that file.
 
-    --plan and --aa take RUN as what is known about cases and noise: it needs two answers to a case (--repeats 2), or
-    two runs (--runs 2). They try the gate on made-up merges, cost nothing, and exit 0.
+    --plan and --aa use RUN to learn about cases and noise: it needs two answers to a case (--repeats 2), or
+    two runs (--runs 2). They try the gate on simulated merges, cost nothing, and exit 0.
     """
     if until_sure and budget_usd is None:
         raise click.UsageError("--until-sure needs --budget-usd: the most that further answers may cost")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run", default="latest")
-@option("--sample", type=click.IntRange(min=1), metavar="N", help="Draw N answers of each arm for people to label.")
+@option("--sample", type=click.IntRange(min=1), metavar="N", help="Draw N answers of each arm to label.")
 @option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="File for the sample: .csv or .jsonl.")
 @option("--arm", "arms", multiple=True, metavar="A", help="Draw from this arm only; may be repeated.")
 @option("--seed", type=int, help="Random seed, to draw the same sample again.")
@@ -97,7 +97,7 @@ def _show(run: Run, *, as_json: bool) -> None:
         return
     if not any(arm.labels for arm in arms):
         command = in_store(f"fairtrial label {run.id} --sample 20 -o marks.csv")
-        click.echo(f"no answer of this run has a label yet; `{command}` draws some for people to mark")
+        click.echo(f"no answer of this run has a label yet; `{command}` draws some to label")
     console = Console(highlight=False)
     for arm in arms:
         for line in label_lines(arm):

@@ -161,7 +161,7 @@ def _leaders(run: Run, summary: RunSummary) -> _Leaders:
 
 
 def _first_of_many(run: Run, scored: Sequence[ArmSummary]) -> _Leaders:
-    """Name the arm with the best score, without a verdict; nobody where it is not the score that counts."""
+    """Name the arm with the best score, without a verdict; none where it is not the score that counts."""
     if run.settings.get("primary_metric"):
         return _Leaders(" ", f"{len(scored)} arms")
     return _Leaders(" ", f"{scored[0].arm} of {len(scored)} arms", scored[0].arm, *_score(scored[0]))

@@ -37,19 +37,21 @@ _RECENT = 90  # days after its end for which a model is listed that no suite nam
 @click.argument("names", nargs=-1, metavar="[PROVIDER | PROVIDER:MODEL | SUITE…]")
 @option("--refresh", is_flag=True, help="Fetch the providers' lists and public tables of models and prices.")
 @option("--retiring", is_flag=True, help="List the models that end, with their successors; those of SUITE…, if given.")
-@option("--within", type=click.IntRange(min=0), metavar="DAYS", help="With --retiring: in so many days; default: 90.")
+@option(
+    "--within", type=click.IntRange(min=0), metavar="DAYS", help="With --retiring: within this many days; default: 90."
+)
 @env_addresses_option
 @json_option
 def command(names: tuple[str, ...], refresh: bool, retiring: bool, within: int | None, as_json: bool) -> int:
-    """List providers and their variables; of a PROVIDER, its models; of a PROVIDER:MODEL, all that is known.
+    """List providers and their variables, the models of a PROVIDER, or everything known about a PROVIDER:MODEL.
 
-    Prices are USD per million tokens. What is known is shipped with fairtrial; --refresh fetches what is newer from the
-    providers whose keys are set and from public tables, and nothing else does. Your own file comes before both.
+    Prices are USD per million tokens. fairtrial ships with model data; only --refresh fetches newer data,
+    from the providers whose keys are set and from public tables. Your own file overrides both.
     """
     if within is not None and not retiring:
         raise click.UsageError("--within needs --retiring")
     if refresh and (retiring or names):
-        raise click.UsageError("--refresh stands alone: it fetches everything that it can")
+        raise click.UsageError("use --refresh alone: it fetches everything that it can")
     if len(names) > 1 and not retiring:
         raise click.UsageError("only one provider or model at a time; with --retiring, several suites")
     load_dotenv()

@@ -90,7 +90,7 @@ output_option = option(
 
 
 def load_dotenv(suite: str | Path | None = None) -> None:
-    """Load keys from `.env` beside the suite and in this folder; variables that are already set win."""
+    """Load keys from `.env` next to the suite and in this folder; variables that are already set win."""
     from fairtrial.config.keys import env_files  # only commands that ask models need it
 
     context = click.get_current_context(silent=True)

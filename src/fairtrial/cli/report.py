@@ -16,11 +16,9 @@ from fairtrial.reports.site import check_address, runs_of_suite, write_site
 @click.command()
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @option("-o", "--output", metavar="FILE", help="The file to write; report.html by default.")
-@option("--site", metavar="DIR", help="Write a site of the runs into a folder, to be put on any web space.")
+@option("--site", metavar="DIR", help="Write a site of the runs to a folder, for any static host.")
 @option("--suite", metavar="NAME", help="With --site: every finished run of this suite.")
-@option(
-    "--base-url", default="", metavar="URL", help="With --site: where it will be, so that links to it have a picture."
-)
+@option("--base-url", default="", metavar="URL", help="With --site: its future address, for link previews.")
 @store_option
 def command(
     runs: tuple[str, ...], output: str | None, site: str | None, suite: str | None, base_url: str, store: str | None

@@ -126,7 +126,7 @@ def run_loaded(
     show_result: Callable[[Run], bool] | None = None,
     **options: Any,
 ) -> int:
-    """Run what `load` returns, with the options of `run_options`; keys are read beside `file`, if there is one.
+    """Run what `load` returns, with the options of `run_options`; keys are read next to `file`, if there is one.
 
     `show_result` prints the result of the run in place of its page, and says whether it could.
     """

@@ -128,7 +128,7 @@ def _facts(run: Run, summary: RunSummary, seconds: float | None, *, stored: bool
 
 
 def duration(seconds: float) -> str:
-    """Format a duration as people say it: `42 s`, `6 min 12 s`, `2 h 5 min`."""
+    """Format a duration in everyday words: `42 s`, `6 min 12 s`, `2 h 5 min`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -41,7 +41,7 @@ _ENDINGS = (".md", ".markdown")
 @store_option
 @json_option
 def command(run: str, output: str | None, store: str | None, as_json: bool) -> None:
-    """Say whether the MCP servers, tools and skills of RUN help, what they take, and how agents used them.
+    """Show whether the MCP servers, tools and skills of RUN help, what they cost, and how agents used them.
 
     A gain is the paired difference between two conditions of a target of which one lacks only that server, tool or
     skill. Shares have 95 % intervals over cases.

@@ -1,4 +1,4 @@
-"""Trials of a run, chosen by filters: as blocks for people, or as one JSON document."""
+"""Trials of a run, chosen by filters: as blocks to read, or as one JSON document."""
 
 from __future__ import annotations
 

@@ -30,12 +30,12 @@ _LONGEST_LIST = 300  # characters
 @option("--schema", is_flag=True, help="Print the JSON schema of suite files.")
 @option("--no-keys", is_flag=True, help="Do not report variables and keys that are not set.")
 @option("--servers", is_flag=True, help="Start every MCP server and list its tools.")
-@option("--run-code", is_flag=True, help="Import its functions and read what is outside of its folder, as a run does.")
+@option("--run-code", is_flag=True, help="Import its functions and read files outside its folder, as a run does.")
 @json_option
 def command(suite: str | None, schema: bool, no_keys: bool, servers: bool, run_code: bool, as_json: bool) -> int:
     """Check SUITE: syntax, keys, cases, patterns, numbers, files, variables, provider keys, prices.
 
-    No model is called, nothing is spent, and nothing of the suite is run: its functions are checked by reading their
+    No model is called, nothing is spent, and no code of the suite is run: its functions are checked by reading their
     source. SUITE may be an optimisation problem instead (YAML, JSON, MPS, LP).
     """
     if schema:

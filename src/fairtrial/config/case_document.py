@@ -139,7 +139,7 @@ class ToolEntry(Document, frozen=True, kw_only=True):
 
 
 class CaseSettings(Document, frozen=True, kw_only=True):
-    """What a case may say beside its question; under `case_defaults`, for all cases."""
+    """What a case may say in addition to its question; under `case_defaults`, for all cases."""
 
     attach: Annotated[
         str | list[str], Meta(description="Images, PDFs or text files to send with `input`, relative to the suite.")

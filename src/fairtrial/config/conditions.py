@@ -84,7 +84,9 @@ def _worded(
     """Return a condition with one of the suite's prompts, under its name."""
     if wording is not None:
         if condition.prompts:
-            source.problem(path, "a condition cannot have a prompt or a style of its own beside the suite's `prompts`")
+            source.problem(
+                path, "a condition cannot have a prompt or a style of its own in addition to the suite's `prompts`"
+            )
         if wording.system and condition.system:
             source.problem(path, f"prompt `{name}` has a system message, and there is a `system` prompt: keep one")
         condition = msgspec.structs.replace(

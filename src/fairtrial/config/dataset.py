@@ -271,7 +271,7 @@ def _names(value: Any) -> list[str]:
 
 
 def _turns(value: Any) -> tuple[str, ...]:
-    """Return what the user says, from a cell; a text that is no list is one turn."""
+    """Return what the user says, from a cell; a text that is not a list is one turn."""
     listed = _listed(value)
     if listed is None:
         listed = [value] if value not in (None, "") else []

@@ -203,8 +203,8 @@ class DatasetEntry(Document, frozen=True, kw_only=True):
     ] = {}
     sample: Annotated[int, Meta(ge=1, description="So many rows, drawn at random.")] | None = None
     seed: Annotated[int, Meta(description="Of the sample: another seed draws other rows.")] = 0
-    limit: Annotated[int, Meta(ge=1, description="At most so many rows, from the start.")] | None = None
-    offset: Annotated[int, Meta(ge=0, description="Leave out so many rows at the start.")] = 0
+    limit: Annotated[int, Meta(ge=1, description="At most this many rows, from the start.")] | None = None
+    offset: Annotated[int, Meta(ge=0, description="Leave out this many rows at the start.")] = 0
 
 
 class SuiteEntry(Document, frozen=True, kw_only=True):
@@ -215,7 +215,7 @@ class SuiteEntry(Document, frozen=True, kw_only=True):
     ids: Annotated[str | list[str], Meta(description="Exactly these cases, such as box_qp-10 or calculator.")] = []
     problems: Annotated[
         str | list[str],
-        Meta(description="Problems of your own: files (YAML, JSON, MPS, LP, `model.py:name`) and folders of them."),
+        Meta(description="Your own problems: files (YAML, JSON, MPS, LP, `model.py:name`) and folders of them."),
     ] = []
     answers: Annotated[
         str | None, Meta(description="A folder of answers: its instances are the cases (`fairtrial optim evaluate`).")

@@ -126,7 +126,7 @@ class Editor:
         return holder
 
     def _to_yaml(self, value: Any) -> Any:
-        """Convert a value to YAML as people write it: texts of several lines become blocks."""
+        """Convert a value to YAML as one would write it by hand: texts of several lines become blocks."""
         if isinstance(value, str):
             return _as_text(value)
         if isinstance(value, dict):

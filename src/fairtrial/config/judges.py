@@ -1,4 +1,4 @@
-"""Resolving the models beside the targets: judges, embedders and the simulated user."""
+"""Resolving the models other than targets: judges, embedders and the simulated user."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Keys from `.env` files in the suite's folder and the working directory, never from parent folders.
 
-Such files set keys. Addresses in them are used once somebody has confirmed them, since keys are sent there. All other
+Such files set keys. Addresses in them are used once the user has confirmed them, since keys are sent there. All other
 variables are visible only to `${VAR}` in suites, and variables that select programs, libraries or network routes are
 ignored.
 """
@@ -56,7 +56,7 @@ class EnvFile(NamedTuple):
         return [f"{name} is taken from {self.path}: keys may be sent to that address" for name in addresses]
 
     def check(self) -> None:
-        """Raise if it has an address that nobody has confirmed: a stranger's file could have keys sent anywhere."""
+        """Raise if it has an address that is not confirmed: a stranger's file could have keys sent anywhere."""
         for name, address in self.unconfirmed.items():
             raise FairtrialError(
                 f"{self.path} sets {name} to {address}, and your keys would be sent there: add --env-addresses once to "

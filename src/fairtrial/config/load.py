@@ -27,7 +27,7 @@ def load_suite(
     """Load and check a suite file; raise ProblemsError with all its problems.
 
     Variables come from `environment` if it is set, else from the process environment and from `.env` files next to the
-    suite or in the working directory. With `placeholders`, a variable that is not set is no problem: the suite can be
+    suite or in the working directory. With `placeholders`, variables may be unset: the suite can be
     checked, but not run. Unless `whole`, later cases of a large dataset are checked when they are read.
     """
     path = Path(path)

@@ -104,7 +104,7 @@ def _authorised(source: SuiteSource, path: KeyPath, server: McpServer, entry: Au
 
 
 def _with_place(server: McpServer, folder: Path) -> McpServer:
-    """Return a server with the paths of its files: they are beside the suite, also if it works in the workspace."""
+    """Return a server with the paths of its files: they are next to the suite, also if it works in the workspace."""
     if msgspec.structs.replace(server, args=(), env={}).wants_workspace:
         paths = (folder / argument for argument in server.args)
         pairs = zip(server.args, paths, strict=True)

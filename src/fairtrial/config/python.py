@@ -87,7 +87,7 @@ class Case:
 
 
 class Made:
-    """What a suite made in Python consists of, beside its source."""
+    """What a suite made in Python consists of, in addition to its source."""
 
     def __init__(self, keys: Mapping[str, Any], variables: Variables) -> None:
         self.functions: dict[str, Function] = {}  # those without an importable name
@@ -129,7 +129,7 @@ class Made:
             items = [given] if isinstance(given, Case | Mapping) else list(given)
             value["cases"] = [self._plain(case, ("cases", index)) for index, case in enumerate(items)]
         elif "dataset" in value:
-            self._problems.append((("cases",), "rows cannot stand beside a `dataset`: give a list of cases"))
+            self._problems.append((("cases",), "rows cannot be combined with a `dataset`: give a list of cases"))
         else:
             value["dataset"] = self._dataset({"path": rows})
 

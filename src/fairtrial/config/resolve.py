@@ -74,7 +74,7 @@ def resolve_arms(
 
 
 def _check_asked(source: SuiteSource, document: SuiteDocument, arms: list[Arm], options: RunOptions) -> None:
-    """Report targets and conditions of cases that the suite does not have, and cases that nobody is asked."""
+    """Report targets and conditions of cases that the suite does not have, and cases that no target is asked."""
     targets = [entry.id or entry.target for entry in document.targets]
     entries: list[tuple[KeyPath, CaseSettings]] = [(("case_defaults",), document.case_defaults)]
     entries += [(("cases", index), entry) for index, entry in enumerate(document.cases)]
@@ -87,7 +87,7 @@ def _check_asked(source: SuiteSource, document: SuiteDocument, arms: list[Arm], 
                 source.problem((*path, "targets"), f"unknown target `{name}`{registry.nearest(name, targets)}")
         asked = any(arm.is_asked(entry.targets, entry.conditions) for arm in arms)
         if arms and not asked and not chosen and len(source.problems) == before:
-            source.problem(path, "nobody is asked: none of its `targets` has one of its `conditions`")
+            source.problem(path, "no target is asked: none of its `targets` has one of its `conditions`")
 
 
 def _arm_problems(arm: Arm, document: SuiteDocument) -> Iterator[str]:

@@ -15,8 +15,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     cases: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
-    limit: int | None = None  # so many cases, drawn at random
-    first: int | None = None  # so many cases, from the start
+    limit: int | None = None  # this many cases, drawn at random
+    first: int | None = None  # this many cases, from the start
     repeats: int | None = None
     concurrency: int | None = None
     timeout: float | None = None

@@ -113,7 +113,7 @@ class RowSelection:
             yield item._replace(row=Row(0, {}, problem))
 
     def _matches(self, fields: dict[str, Any]) -> bool | str:
-        """Return whether a row meets every condition, or why that cannot be told."""
+        """Return whether a row meets every condition, or why that is unknown."""
         for column, condition in self._conditions:
             try:
                 if not condition(fields.get(column)):

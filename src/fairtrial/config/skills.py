@@ -25,7 +25,7 @@ from fairtrial.text.printable import estimated_tokens
 from fairtrial.text.yaml_text import read_yaml
 
 SKILL = "SKILL.md"
-EVALS = "evals"  # beside it: cases and expected results, which an agent must not see
+EVALS = "evals"  # next to it: cases and expected results, which an agent must not see
 _MAX_BYTES = 50 * 2**20
 _HEADER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

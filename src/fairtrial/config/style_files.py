@@ -74,7 +74,7 @@ def _read_wordings(path: Path) -> tuple[str, ...]:
 def _checked(path: Path, name: str, wordings: object) -> tuple[str, ...]:
     texts = [wordings] if isinstance(wordings, str) else wordings
     if not _NAME.fullmatch(name):
-        raise FairtrialError(f"{path}: `{name}` is no name for a style: leave out slashes and colons")
+        raise FairtrialError(f"{path}: `{name}` cannot be the name of a style: leave out slashes and colons")
     if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
         raise FairtrialError(f"{path}: the style `{name}` needs a text or a list of texts")
     for number, text in enumerate(texts, 1):

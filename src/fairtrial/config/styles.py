@@ -41,7 +41,7 @@ _LONGEST = len(_PADDING) - 1
 
 
 def padded(template: str, words: int) -> str:
-    """Return a wording with so many more words in neutral sentences before the problem; one alone cannot be added."""
+    """Return a wording with this many more words in neutral sentences before the problem; one alone cannot be added."""
     sentences = []
     while words > 1:
         take = words if words <= _LONGEST else _LONGEST if words - _LONGEST != 1 else _LONGEST - 1

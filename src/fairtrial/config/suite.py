@@ -74,7 +74,7 @@ class Suite(CheckedSuite):
                 function. Default: `match`.
             repeats: How many times each case is answered, independently.
             dataset: A data file, or a mapping with `path` and the names of columns; `path` may be a data frame.
-            conditions: What targets are given beside the case, by name: `system`, `prompt`, `mcp`.
+            conditions: What targets get in addition to the case, by name: `system`, `prompt`, `mcp`.
             prompts: Wordings by name, each a condition; with `conditions`, every pair.
             system: The system prompt; or `system_file`.
             judge: The model that judges; or `judges`, several as a panel.

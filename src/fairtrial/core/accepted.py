@@ -26,7 +26,7 @@ DECLINED = {REFUSED: "refused", FILTERED: "filtered"}  # finish reasons, and wha
 _WHOLE = Extraction()
 _MAX_QUOTED = 60
 _MAX_NOTES = 500
-_MAX_KEPT = 2000  # characters of an extracted text that are stored beside the score
+_MAX_KEPT = 2000  # characters of an extracted text that are stored next to the score
 _ROUNDING = 1e-9
 
 

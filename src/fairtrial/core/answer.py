@@ -111,7 +111,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """A target's answer. Scorers look at `text`, a few of them at the rest; reasoning is for people to read.
+    """A target's answer. Scorers look at `text`, a few of them at the rest; reasoning is only shown.
 
     finish_reason: stop, length (cut off at max_tokens), refusal, content_filter, tool_calls, or a provider's own value.
     """
@@ -195,5 +195,5 @@ _FAILURE_WORDS = {
 
 
 def failure_words(kind: str) -> str:
-    """Return a kind of failure as people say it."""
+    """Return a kind of failure in words."""
     return _FAILURE_WORDS.get(kind, kind.replace("_", " "))

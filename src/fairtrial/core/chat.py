@@ -1,4 +1,4 @@
-"""What a target is told in one trial: a system prompt and a list of messages that ends with a question."""
+"""What a target receives in one trial: a system prompt and a list of messages that ends with a question."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Chat(msgspec.Struct, frozen=True, kw_only=True):
         return [*system, *({"role": message.role, "content": message.content} for message in self.messages)]
 
     def shown(self) -> str:
-        """Return the chat without its system prompt, for people to read."""
+        """Return the chat without its system prompt, for display."""
         if len(self.messages) == 1:
             return self.question
         return "\n\n".join(f"{message.role}: {message.content}" for message in self.messages)

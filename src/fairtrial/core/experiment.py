@@ -109,7 +109,7 @@ def read_expected(value: Any) -> Expected:
 
 
 def show_expected(expected: Expected) -> str:
-    """Format the expected answer for people to read."""
+    """Format the expected answer for display."""
     return expected or "" if not isinstance(expected, tuple) else "\nor\n".join(expected)
 
 
@@ -280,7 +280,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
         return len(self.chat) > 1
 
     def identity(self) -> dict[str, Any]:
-        """Return what identifies this condition: everything that the target is told and given."""
+        """Return what identifies this condition: everything that the target gets."""
         identity: dict[str, Any] = {"name": self.name, "system": self.system}
         if self.prompts:
             identity["prompts"] = self.prompts
@@ -293,7 +293,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
         return {**identity, "mcp": [server.identity() for server in self.mcp]} if self.mcp else identity
 
     def render(self, case: Case, repeat: int) -> Chat:
-        """Return what the target is told: this condition's texts with the case filled in.
+        """Return what the target receives: this condition's texts with the case filled in.
 
         Raises TemplateError if a template cannot be filled in, which `validate` finds beforehand.
         """

@@ -1,8 +1,8 @@
 """A hash of a function's code: is this still the function whose answers are stored?
 
-It covers what the function does, and not where it stands: its code, defaults, what it closes over, and the constants,
+It covers what the function does, and not where it is: its code, defaults, what it closes over, and the constants,
 functions and classes of its own module that it uses. It does not cover imported modules, what may hold state (lists,
-dictionaries and sets outside the function), or what objects hold beside plain data and functions.
+dictionaries and sets outside the function), or what objects hold other than plain data and functions.
 
 The code counts by its syntax tree, which neither comments nor another Python change, but only where the source compiles
 to this very code: a file may have been edited since it was imported, and a line may hold several functions. Elsewhere
@@ -262,7 +262,7 @@ class _Source:
                 yield _shape(node)
 
     def _compile(self, node: Any, statement: ast.stmt) -> tuple[Any, ...] | None:
-        """Return the compiled code of a definition, which is told from others on its line by being moved far below."""
+        """Return the compiled code of a definition, moved far below to distinguish it from others on its line."""
         _move(node, _BELOW)
         line, name = _first_line(node), getattr(node, "name", "<lambda>")
         pending = [compile(ast.Module([statement], []), "<source>", "exec", self._flags, dont_inherit=True)]

@@ -1,6 +1,6 @@
 """Functions that are given as such, in Python: what they are called in a plan.
 
-A plan is plain data, so a function stands in it by its name: `module:function` if it can be imported under that name,
+A plan is plain data, so a function is in it by its name: `module:function` if it can be imported under that name,
 else `function#hash` (`fingerprint.code_hash`), which only the process that gave it can call.
 """
 
@@ -23,7 +23,7 @@ def is_given(name: str) -> bool:
 
 
 def own_name(name: str) -> str:
-    """Return what people call a function of a plan: without its hash."""
+    """Return the display name of a function of a plan: without its hash."""
     return name.partition(MARK)[0]
 
 
@@ -37,7 +37,7 @@ def importable_name(function: Any) -> str | None:
 
 
 def plain_name(function: Any) -> str:
-    """Return a short name for a function or object, as people would call it."""
+    """Return a short name for a function or object, for display."""
     if isinstance(function, functools.partial):
         return plain_name(function.func)
     name = getattr(function, "__name__", None) or type(function).__name__

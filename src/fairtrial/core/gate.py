@@ -32,7 +32,7 @@ class GateSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     must_pass: Annotated[list[Cases], Meta(description="Cases of which every answer must pass.")] = []
     k_of_n: Annotated[
         dict[Cases, Annotated[int, Meta(ge=1)]],
-        Meta(description="Cases of which so many answers must pass, such as {refund-*: 2}."),
+        Meta(description="Cases of which this many answers must pass, such as {refund-*: 2}."),
     ] = {}
     quarantine: Annotated[
         list[Cases], Meta(description="Cases that are asked and listed, but count neither in means nor in rules.")

@@ -1,4 +1,4 @@
-"""Files and folders for their owner alone: what models answered is nobody else's, until somebody says otherwise."""
+"""Files and folders for their owner alone: what models answered is private, until the user says otherwise."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     reasoning: str = "reasoning_effort"  # the key that sets how much its models reason
     batches: bool = True  # whether it has the batch API that others with its API have
     local: bool = False  # whether it is a server of one's own, which needs no key and bills nobody
-    hosts: tuple[str, ...] = ()  # beside that of its address: of its regions, resources and earlier names
+    hosts: tuple[str, ...] = ()  # in addition to that of its address: of its regions, resources and earlier names
     also: tuple[str, ...] = ()  # what other tools call it
     promptfoo: tuple[str, ...] = ()  # what it is called in configurations of promptfoo only
     litellm: str = ""  # its name in LiteLLM, if it has another one there
@@ -165,7 +165,7 @@ def plain_name(provider: str) -> str:
 
 
 def provider_at(base_url: str) -> str | None:
-    """Return whose API an address is, by its host; None for gateways and servers that could be anybody's."""
+    """Return whose API an address is, by its host; None for gateways and servers that could be anyone's."""
     host = urlsplit(base_url).hostname
     if not host or host in _THIS_MACHINE:
         return None

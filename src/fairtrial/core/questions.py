@@ -1,4 +1,4 @@
-"""Questions that several cases ask: such cases are no independent ones, whatever their ids."""
+"""Questions that several cases ask: such cases are not independent, whatever their ids."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ A report is a mapping, or an object with the same attributes:
 
     text            the answer; the one thing that is required
     cost_usd        what the session cost
-    usage           tokens as OpenAI or Anthropic name them; or `prompt_tokens` and `completion_tokens` beside `text`
+    usage           tokens as OpenAI or Anthropic name them; or `prompt_tokens` and `completion_tokens` next to `text`
     tool_calls      a list of calls, in the format of MCP, OpenAI, LangChain, or fairtrial
     trace           a mapping of anything else worth keeping
     finish_reason, model

@@ -71,7 +71,7 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def question(self) -> str:
-        """What was asked, as a judge should see it: of a conversation, all that was said before the answer."""
+        """What was asked, as a judge should see it: of a conversation, everything before the answer."""
         if not (self.case.turns or self.conversation) or not self.messages:
             return self.case.input
         said = [message for message in self.messages if message["role"] != "system"]

@@ -113,7 +113,7 @@ def without_keys(text: str, instead: str) -> tuple[str, int]:
 
 
 def _assigns_key(match: re.Match[str]) -> bool:
-    """Return whether a name stands before the value and the value can be a key: not `api_key=config.api_key`."""
+    """Return whether a name precedes the value and the value can be a key: not `api_key=config.api_key`."""
     name = NAME.pattern.search(match.string, max(0, match.start() - LONGEST_NAME), match.start())
     if name is None:
         return False
@@ -317,7 +317,7 @@ def _has_number(core: str) -> bool:
 
 
 def _spread_forms(secret: Secret) -> Iterator[_Spread]:
-    """Yield the forms in which a key is recognised whatever stands between its letters and digits.
+    """Yield the forms in which a key is recognised whatever is between its letters and digits.
 
     Only for what is a key by its name or form, and long enough: another value may be an ordinary phrase.
     """

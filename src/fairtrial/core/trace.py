@@ -1,4 +1,4 @@
-"""The trace of an agent's steps: for people to read, for counting tool calls, and for scorers such as `tool_calls`."""
+"""The trace of an agent's steps: for reading, for counting tool calls, and for scorers such as `tool_calls`."""
 
 from __future__ import annotations
 

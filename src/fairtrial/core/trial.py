@@ -76,7 +76,7 @@ class Trial(msgspec.Struct, frozen=True):
         return tuple(name for name in self.arm.defaulted if name not in own) if own else self.arm.defaulted
 
     def chat(self, turns: Sequence[EarlierTurn] = ()) -> Chat:
-        """Return what the target is told after so many turns."""
+        """Return what the target receives after this many turns."""
         chat = self.rendered or self.arm.condition.render(self.case, self.repeat)
         if not turns:
             return chat

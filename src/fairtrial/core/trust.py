@@ -1,7 +1,7 @@
 """Looking runs nothing: whether code of a suite's folder may run is decided by the command alone.
 
 Commands that ask targets run what a suite names: functions, programs, repositories, addresses. All others only look,
-and so does every page of the web interface until somebody presses Run: they execute nothing, start no program, open no
+and so does every page of the web interface until the user presses Run: they execute nothing, start no program, open no
 connection and read no file outside of the suite's folder. A Python program is its author's own, so there code may run.
 """
 
@@ -43,7 +43,7 @@ def of_command(name: str) -> Iterator[None]:
 
 @contextmanager
 def running_code(allowed: bool = True) -> Iterator[Collection[str]]:
-    """Let code run in this context, because somebody asked for just that; or not. Yields what is not run for it."""
+    """Let code run in this context, because the user asked for just that; or not. Yields what is not run for it."""
     left_out: dict[str, None] = {}
     token, noted = _here.set(allowed), _left_out.set(left_out)
     try:

@@ -36,7 +36,7 @@ def read_function(name: str, folder: Path) -> Unread:
         raise ValueError(f"`{name}` must be `package.module:function` or `file.py:function`")
     file = folder / module if module.endswith(".py") else _module_file(module, folder)
     if file is None:
-        raise ValueError(f"module `{module}` cannot be imported: none is beside the suite, and none is installed")
+        raise ValueError(f"module `{module}` cannot be imported: it is neither next to the suite nor installed")
     if _is_beside(file, folder):
         within(folder, file.absolute())
     if module.endswith(".py") and not file.is_file():
@@ -117,7 +117,7 @@ def _parameter(arg: ast.arg, kind: Any, *, given: bool = False) -> inspect.Param
 
 
 def _module_file(name: str, folder: Path) -> Path | None:
-    """Return the file of a module beside the suite or installed; its packages are not imported to find it."""
+    """Return the file of a module next to the suite or installed; its packages are not imported to find it."""
     first, *rest = name.split(".")
     if not all(part.isidentifier() for part in (first, *rest)):
         return None

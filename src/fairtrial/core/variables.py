@@ -137,7 +137,7 @@ class Variables:
         return self._hider.hide(live, between=escape)
 
     def hide(self, text: str) -> str:
-        """Replace every value with `${VAR}` in a text for people, such as a message or a note."""
+        """Replace every value with `${VAR}` in a text for display, such as a message or a note."""
         return self._hider.hide(text)
 
     def hide_all(self, value: Any) -> Any:

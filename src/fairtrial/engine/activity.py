@@ -31,7 +31,7 @@ class Activity:
         self.touch()
 
     def touch(self) -> None:
-        """Note something new: the quiet begins again."""
+        """Record activity; restart the idle timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

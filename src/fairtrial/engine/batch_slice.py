@@ -61,5 +61,5 @@ class BatchSlice:
         return BatchPlace(self.record.number, position, entry.key, entry.usd)
 
     def waiting(self) -> dict[int, Entry]:
-        """Return the entries that somebody waits for."""
+        """Return the entries that are waited for."""
         return {position: entry for position, entry in self.entries.items() if not entry.reply.done()}

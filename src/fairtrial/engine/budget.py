@@ -24,7 +24,7 @@ Extra = Callable[[float, float], float]  # from what a call needs and what is av
 class Need(msgspec.Struct, frozen=True):
     """The most that a call can cost, as data, so that a worker in another process can state it.
 
-    Where nobody knows that beforehand, `target` is named: its first call runs alone with the whole budget, later ones
+    Where that is not known beforehand, `target` is named: its first call runs alone with the whole budget, later ones
     reserve `factor` times as much as its most expensive call so far.
     """
 

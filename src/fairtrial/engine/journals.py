@@ -1,6 +1,6 @@
 """Journals: what agents have done in sessions that have not ended, on disk, so that a killed run leaves it readable.
 
-A session can take an hour, and its trace is stored with its answer. Until then there is a file for it beside the store,
+A session can take an hour, and its trace is stored with its answer. Until then a file next to the store has it,
 which is written anew whenever there is something new; `fairtrial show --sessions` reads these files.
 """
 
@@ -22,7 +22,7 @@ from fairtrial.core.trial import Trial
 from fairtrial.engine.cancelling import raise_if_cancelled, to_the_end
 
 _PAUSE = 0.5  # seconds between two looks at a session
-_SHARE = 50  # of the time, at most one part in so many is spent on a journal
+_SHARE = 50  # of the time, at most one part in this many is spent on a journal
 
 
 class SessionState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -95,7 +95,7 @@ class Limiter:
         self._wake()
 
     def _wake(self) -> None:
-        """Pass free slots on to the calls that wait, in their order; until those run, nobody else can take them."""
+        """Pass free slots on to the calls that wait, in their order; until those run, no other call can take them."""
         if self.pause > 0:
             return
         while self._waiting and self._busy < int(self._width):

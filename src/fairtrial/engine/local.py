@@ -201,7 +201,7 @@ class LocalExecutor:
         return partial(self._workspaces.make, spec, answer.changes)
 
     async def _shown_files(self, trial: Trial) -> list[File]:
-        """Return the files of a case, for judges who can see them."""
+        """Return the files of a case, for judges that can see them."""
         return [await self._load_file(file) for file in trial.case.attach]
 
 

@@ -43,7 +43,7 @@ class Pace:
         self._gap, self._limit = 0.0, ""
 
     def listen(self, source: Callable[[], Quota | None]) -> None:
-        """Add somebody who knows what the provider said last."""
+        """Add a source of what the provider said last."""
         self._sources.append(source)
 
     def call(self, measure: Callable[[], Size]) -> PacedCall:
@@ -135,7 +135,7 @@ class PacedCall:
 
 
 def _gap(limit: RateLimit, need: float, begun: float, age: float) -> float:
-    """Return the seconds that a call takes from a limit, `begun` of which is spoken for since it was told."""
+    """Return the seconds that a call takes from a limit, `begun` of which is spoken for since it was reported."""
     left = max(limit.left - begun, 1e-9)
     if limit.reset is None:
         usual = need * _MINUTE / limit.limit

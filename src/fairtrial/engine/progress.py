@@ -150,6 +150,6 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """The estimated seconds until the run ends at the current rate; None while that cannot be told."""
+        """The estimated seconds until the run ends at the current rate; None while that is unknown."""
         known = self.rate > 0 and not self.growing and not self.patient
         return (self.total - self.done) / self.rate if known else None

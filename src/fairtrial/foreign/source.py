@@ -81,7 +81,7 @@ class Source:
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """The keys of the document at its top; empty if it is no JSON object."""
+        """The keys of the document at its top; empty if it is not a JSON object."""
         if not self.looks_like_json:
             return frozenset()
         with self._reading(), self.open() as file:

@@ -27,7 +27,7 @@ class FileRef(NamedTuple):
     form: str = "{}"  # what stands around the path
 
     def text(self, folder: Path | None) -> str:
-        """Return the reference for a suite in this folder; without one, beside the file."""
+        """Return the reference for a suite in this folder; without one, next to the file."""
         path = os.path.relpath(self.path, folder) if folder is not None else self.path.name
         return self.form.format(path)
 
@@ -47,7 +47,7 @@ class Imported(NamedTuple):
     suite: dict[str, Any]
     findings: list[str]
     differences: list[str] = []  # settings that mean something else here
-    files: Mapping[str, bytes | list[str | FileRef]] = {}  # what must stand beside the suite: by name, texts in pieces
+    files: Mapping[str, bytes | list[str | FileRef]] = {}  # what must stand next to the suite: by name, texts in pieces
     references: dict[str, Reference] = {}  # by the id of the case
     keys: Mapping[str, str] = {}  # of the original, by where their values are in the suite; `*` is any part of a key
 
@@ -113,7 +113,7 @@ def expecting(file: Path, what: str) -> Iterator[None]:
 
 
 def suite_text(imported: Imported, folder: Path | None = None) -> str:
-    """Return the suite as YAML, to stand in this folder."""
+    """Return the suite as YAML, for this folder."""
     suite = _with_paths(imported.suite, folder, in_suite=True)
     return yaml.safe_dump(suite, sort_keys=False, allow_unicode=True, width=110)
 

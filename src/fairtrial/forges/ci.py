@@ -141,7 +141,7 @@ def _said(names: Sequence[str], environment: Mapping[str, str]) -> NamedBranch:
 
 
 def short(reference: str) -> str:
-    """Return the name of a branch as people say it; empty for a tag."""
+    """Return the plain name of a branch; empty for a tag."""
     for prefix in ("refs/heads/", "refs/remotes/", "origin/"):
         reference = reference.removeprefix(prefix)
     return "" if reference.startswith("refs/tags/") else reference
@@ -163,7 +163,7 @@ def _github(environment: Mapping[str, str]) -> CiJob:
 
 
 def _default_of_event(path: str) -> str:
-    """Return the default branch that the event of a job names; events that nobody pushed may name none."""
+    """Return the default branch that the event of a job names; events without a push may name none."""
     try:
         repository = json.loads(Path(path).read_text("utf-8")).get("repository") if path else None
         return str((repository or {}).get("default_branch") or "")

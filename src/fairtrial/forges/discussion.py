@@ -34,11 +34,11 @@ class Discussion(Protocol):
         """Change a comment."""
 
     def delete(self, comment: int) -> None:
-        """Delete a comment; one that is gone already is no problem."""
+        """Delete a comment; one that is gone already is not a problem."""
 
 
 def post(where: Discussion, body: str, *, run_id: str, run_of: Callable[[str], str | None]) -> Posted:
-    """Write the comment, or update it where it stands.
+    """Write the comment, or update it where it is.
 
     Two jobs that find none both create one; so each looks again and deletes all but the first. Ids of runs are sorted
     by time: what a newer run said is not overwritten by an older one.
@@ -78,7 +78,7 @@ class JsonApi:
         self._headers = {"Content-Type": "application/json", "User-Agent": "fairtrial", **headers}
 
     def call(self, method: str, path: str, body: Any = None, *, absent: bool = False) -> Any:
-        """Return the decoded answer; None if there is nothing, also where something `absent` is no problem."""
+        """Return the decoded answer; None if there is nothing, also where something `absent` is not a problem."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self._base}{path}", data, self._headers, method=method)  # noqa: S310  # http(s)
         try:

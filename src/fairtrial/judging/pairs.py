@@ -96,5 +96,5 @@ def combine_orders(forward: float, backward: float) -> float:
 
 
 def first_share(forward: float, backward: float) -> float:
-    """Return the share of the two verdicts that went to the first position; ½ is no preference."""
+    """Return the share of the two verdicts that went to the first position; ½ means no preference."""
     return (forward + 1 - backward) / 2

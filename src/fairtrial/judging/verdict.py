@@ -28,7 +28,7 @@ class NoVerdict(msgspec.Struct, frozen=True):
     """The reason why a reply contains no usable verdict.
 
     `reason` is one of a few fixed sentences and may be sent to the judge. `detail` may quote the reply, and with it the
-    judged answer, so it is only shown to people.
+    judged answer, so it is only shown to users.
     """
 
     reason: str
@@ -41,7 +41,7 @@ class NoVerdict(msgspec.Struct, frozen=True):
 CUT_OFF = NoVerdict("it was cut off at max_tokens")
 NO_OBJECT = NoVerdict("there is no JSON object in it")
 BROKEN = NoVerdict("there is a JSON object in it that is not complete")
-DUPLICATE_KEY = NoVerdict("a key stands twice in one JSON object")
+DUPLICATE_KEY = NoVerdict("a key occurs twice in one JSON object")
 SEVERAL = NoVerdict("there are several JSON objects in it that differ")
 WRONG_FORM = "the JSON object does not have the form that was asked for"
 
@@ -85,7 +85,7 @@ def read_verdict(prompt: JudgePrompt, reply: str, *, cut_off: bool = False) -> V
 def _only_object(reply: str) -> dict[str, Any] | NoVerdict:
     """Return the only JSON object of a reply, which may be repeated; text, code fences and brackets are ignored.
 
-    Anything else is no verdict. A second, different object, or one that does not end, may be quoted from the answer,
+    Anything else is not a verdict. A second, different object, or one that does not end, may be quoted from the answer,
     which must not decide its own score; we never guess which of two objects is the verdict.
     """
     verdict: dict[str, Any] | None = None

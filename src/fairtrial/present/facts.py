@@ -1,4 +1,4 @@
-"""The facts about a run that stand below its headline, on the page and in the report."""
+"""The facts about a run that are shown below its headline, on the page and in the report."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from zlib import crc32
 
 _PRELUDE = struct.Struct(">III")  # length of the frame, length of its headers, checksum of both
 _CHECKSUM = struct.Struct(">I")
-_AROUND = _PRELUDE.size + _CHECKSUM.size  # bytes of a frame beside headers and payload
+_AROUND = _PRELUDE.size + _CHECKSUM.size  # bytes of a frame other than headers and payload
 _MAX_HEADERS = 128 * 2**10
 _MAX_PAYLOAD = 24 * 2**20
 _BYTES, _TEXT, _UUID = 6, 7, 9  # types of headers

@@ -66,7 +66,7 @@ class BatchApi:
         """Return the id of the batch that was submitted under this name, or None if there is none.
 
         `first` is the name of its first request, `count` the number of requests, `since` when it may have been
-        submitted. A failure of kind `pending` means that it cannot be told yet.
+        submitted. A failure of kind `pending` means that it is not known yet.
         """
         raise NotImplementedError
 
@@ -93,7 +93,7 @@ class BatchApi:
         body: Any = None,
         headers: dict[str, str] | None = None,
     ) -> Result | Failure:
-        """Make a request and read a reply that is no error."""
+        """Make a request and read a reply that is not an error."""
         try:
             async with self.target.request(method, url, data=body, headers=headers) as response:
                 if not 200 <= response.status < 300:

@@ -74,7 +74,7 @@ def is_bounded(target: Target | type[Target]) -> bool:
 
 
 def most_usd(price: Price, most: Most, unlimited: int | None = None) -> float | None:
-    """Return the maximum cost of a call, or None if there is none; `unlimited` replies count as so many tokens."""
+    """Return the maximum cost of a call, or None if there is none; `unlimited` replies count as this many tokens."""
     if price is FREE:
         return 0.0
     completion = unlimited if most.completion is None else most.completion

@@ -71,7 +71,7 @@ def unreadable(body: bytes, what: str, error: Exception) -> Failure:
 
 
 def malformed(reason: str) -> Failure:
-    """Return the failure for a reply without an error status that is no answer either; it may be billed."""
+    """Return the failure for a reply without an error status that is not an answer either; it may be billed."""
     return Failure(kind="malformed", message=f"the server accepted the request, but {reason}", retryable=True)
 
 

@@ -98,7 +98,7 @@ def find_price(spec: TargetSpec, own: Mapping[str, PriceSpec]) -> Price | None:
 
 
 def _is_local(provider: str) -> bool:
-    """Return whether nobody sends a bill: Ollama, vLLM and the like run on the user's own machines."""
+    """Return whether there is no bill: Ollama, vLLM and the like run on the user's own machines."""
     known = known_providers().get(provider)
     return known is not None and known.local
 

@@ -16,7 +16,7 @@ Reasoning = str | int  # a level, or a number of tokens
 
 
 class Thinking(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a model can be told how much to reason: by levels or by tokens."""
+    """How a model's reasoning can be set: by levels or by tokens."""
 
     levels: tuple[str, ...] = ()  # from least to most
     tokens: tuple[int, int] | None = None  # the fewest and the most
@@ -40,7 +40,7 @@ class Thinking(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def level_of(wanted: Reasoning) -> str:
-    """Return a level; of a number of tokens, the least that has so many."""
+    """Return a level; of a number of tokens, the least that has this many."""
     if isinstance(wanted, str):
         return wanted
     return next((level for level in ("none", "low", "medium") if wanted <= _ROOM[level]), "high")

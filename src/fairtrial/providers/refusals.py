@@ -1,4 +1,4 @@
-"""Reading which parameter a server refuses, so that a model that nobody knows yet can be asked without it."""
+"""Reading which parameter a server refuses, so that an unknown model can be asked without it."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def today() -> date:
 
 
 def in_words(day: date) -> str:
-    """Return a date as people write it: 11 December 2026."""
+    """Return a date in words: 11 December 2026."""
     return f"{day.day} {day:%B %Y}"
 
 

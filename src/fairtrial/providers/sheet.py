@@ -1,8 +1,8 @@
 """The model sheet: what is known about each model, as data.
 
 One file per vendor in `sheets/`. A file's rows go from the general to the particular: each has a pattern for names, and
-all that match are laid over one another, so that a family says once what its members have in common; what differs at an
-endpoint stands under `at`. Over these lies what `fairtrial models --refresh` found, and over that the user's own file.
+all that match are laid over one another, so that a family says once what its members have in common; what differs at
+an endpoint is under `at`. On top comes what `fairtrial models --refresh` found, and over that the user's own file.
 A model that no particular row names is treated like the newest of its family; one whose family is unknown gets what the
 user wrote.
 """
@@ -52,7 +52,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     least_tokens: int = 1  # that `max_tokens` can be
     context: int | None = None  # tokens
     output: int | None = None  # tokens, at most
-    files: tuple[str, ...] = ()  # what it can be given beside text
+    files: tuple[str, ...] = ()  # what it can be given in addition to text
     prices: PriceSpec | None = None  # USD per million tokens, where the price list is wrong or has none
     other_prices: PriceSpec | None = None  # of a public table, used only where no one else has a price
     preamble: int = 0  # tokens, at most, of what its provider or its template puts before every prompt
@@ -66,7 +66,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def reasons_untold(self) -> bool:
-        """Whether it reasons if nothing is said about that."""
+        """Whether it reasons by default."""
         if self.thinks is not None:
             return self.thinks
         return self.reasoning is not None and self.reasoning.default != "none"
@@ -125,7 +125,7 @@ def plain_model(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def maker_of(model: str) -> str:
-    """Return who has made a model, as its name says; empty if nobody is known."""
+    """Return who has made a model, as its name says; empty if that is unknown."""
     plain = plain_model(model)
     makers = ((name, rows.names) for name, rows in _files(_SHIPPED).items() if rows.names and name != _BY_ABILITY)
     return next((name for name, names in makers if re.match(names, plain)), "")

@@ -1,4 +1,4 @@
-"""Answers that arrive in pieces: what has been said so far, and the events that it is made of."""
+"""Answers that arrive in pieces: the text so far, and the events that it is made of."""
 
 from __future__ import annotations
 

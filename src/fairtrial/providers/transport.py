@@ -139,7 +139,7 @@ class HttpTarget(Target):
         stream: bool = False,
         url: str | URL = "",
     ) -> Result | Failure | Filtered:
-        """Send a request once, and read a reply that is no error by `receive`; `url` if it is not for an answer."""
+        """Send a request once, and read a reply that is not an error by `receive`; `url` if it is not for an answer."""
         answering = False
         try:
             url = url or self._address(stream)
@@ -207,7 +207,7 @@ class HttpTarget(Target):
         return turn if isinstance(turn, Failure) else turn.answer(latency)
 
     def read_reply(self, body: bytes) -> Answer | Failure:
-        """Read a complete reply of which nobody knows how long it took."""
+        """Read a complete reply of which the duration is unknown."""
         turn = self.conversation.read(body)
         return turn if isinstance(turn, Failure) else turn.answer(None)
 

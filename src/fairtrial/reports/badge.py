@@ -35,7 +35,7 @@ def _value(board: Leaderboard) -> str:
 
 
 def _standing(board: Leaderboard) -> str:
-    """Say how the first arm stands; nothing if it is alone, or another one is better on the cases that both have."""
+    """Say where the first arm is; nothing if it is alone, or another one is better on the cases that both have."""
     leading = len(board.leading)
     if len(board.places) == 1 or board.places[0].rank > 1:
         return ""

@@ -1,4 +1,4 @@
-"""The picture that other sites show beside a link (Open Graph): the headline and the first arms, 1200 × 630."""
+"""The picture that other sites show with a link (Open Graph): the headline and the first arms, 1200 × 630."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The comment on a pull request: one per suite, short enough to read, in Markdown that GitHub and GitLab show alike.
 
-Names, questions and answers are data. Names stand in code spans, longer texts in escaped HTML on one line: there,
+Names, questions and answers are data. Names are in code spans, longer texts in escaped HTML on one line: there,
 neither service looks for Markdown, links, images, mentions, references or commands.
 """
 
@@ -28,7 +28,7 @@ def marker(suite: str, run_id: str) -> str:
 
 
 def run_of(body: str, suite: str) -> str | None:
-    """Return the run that a comment is about; None if it is no comment about this suite."""
+    """Return the run that a comment is about; None if it is not a comment about this suite."""
     match = _MARK.match(body)
     return match[2] if match and match[1] == _slug(suite) else None
 
@@ -123,7 +123,7 @@ def _settle(gate: Gate) -> list[str]:
 
 
 def _worse(worse: Sequence[Worse]) -> list[str]:
-    """Return the cases that got worse, each answer beside the one before."""
+    """Return the cases that got worse, each answer next to the one before."""
     if not worse:
         return []
     lines = ["", f"<details><summary>{counted(len(worse), 'case')} with a lower score than before</summary>", ""]

@@ -1,7 +1,7 @@
 """Every answer of a run, packed for a page: a list of all cases with their scores, and the texts in pieces.
 
-A page shows the list at once, and unpacks a piece when somebody looks at one of its cases. The pieces stand in the page
-itself, or lie beside it as scripts: those can be loaded from a disk too, where a page cannot fetch.
+A page shows the list at once, and unpacks a piece when one of its cases is opened. The pieces are in the page
+itself, or next to it as scripts: those can be loaded from a disk too, where a page cannot fetch.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def pack(run: Run, arms: Sequence[str]) -> Packed:
         else:
             return Packed(pieces[-1], pieces[:-1], length if length < _TEXT_LENGTHS[0] else None)
     raise FairtrialError(
-        f"run {run.id} has too many trials for one HTML page; `fairtrial report --site` writes them beside the page, "
+        f"run {run.id} has too many trials for one HTML page; `fairtrial report --site` writes them next to the page, "
         "and `fairtrial export` to another format"
     )
 
 
 def encoded(piece: bytes) -> str:
-    """Return bytes as a text that can stand in a page or a script."""
+    """Return bytes as a text that can be in a page or a script."""
     return base64.b64encode(piece).decode()
 
 

@@ -26,7 +26,7 @@ Save = Callable[[str, str, bytes], str]  # hash, media type and bytes of a pictu
 
 
 class _Screenshots:
-    """Screenshots as data URLs, up to a total size at which the report can still be sent; or saved beside the page."""
+    """Screenshots as data URLs, up to a total size at which the report can still be sent; or saved next to the page."""
 
     def __init__(self, run: Run, save: Save | None) -> None:
         self._run, self._save = run, save
@@ -58,7 +58,7 @@ class _Screenshots:
 def pages(run: Run, save: Save | None = None) -> dict[str, Any] | None:
     """Return every case with the page of each arm, or None if no page was rendered in a browser.
 
-    Pictures are part of the page, or `save` puts them beside it.
+    Pictures are part of the page, or `save` puts them next to it.
     """
     screenshots = _Screenshots(run, save)
     if not screenshots and not scored_by(run.store, run.id, run.record.scoring, _SCORERS):

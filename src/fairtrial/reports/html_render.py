@@ -25,7 +25,7 @@ _MARK = (
 
 
 def render(template: str, *, files: bool = False, **values: Any) -> str:
-    """Return a page. With `files`, it may also load scripts and pictures that lie beside it."""
+    """Return a page. With `files`, it may also load scripts and pictures next to it."""
     style, script = _style(), _script()
     common: Mapping[str, Any] = {
         "style": safe(style),

@@ -199,7 +199,7 @@ def facts(run: Run, summary: RunSummary) -> list[str]:
 
 
 def day(timestamp: float) -> str:
-    """Format a date as people write it: `16 Nov 2026`."""
+    """Format a date in words: `16 Nov 2026`."""
     made = datetime.fromtimestamp(timestamp, UTC)
     return f"{made.day} {made.strftime('%b %Y')}"
 

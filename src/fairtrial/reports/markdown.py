@@ -18,5 +18,5 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Return a text on one line with all Markdown escaped; it links nothing and mentions nobody."""
+    """Return a text on one line with all Markdown escaped; it has no links and no mentions."""
     return _MENTION.sub("@\u200b", _MARKUP.sub(r"\\\1", one_line(text)))

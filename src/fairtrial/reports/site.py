@@ -1,7 +1,7 @@
 """A site of one or more runs: static files that any web space can serve, and that open from a disk.
 
-One run is one page. Several have an index with the leaderboard of every suite and a page each. Answers lie beside the
-pages in pieces, and are loaded when somebody looks at them. Nothing is requested from anywhere else.
+One run is one page. Several have an index with the leaderboard of every suite and a page each. Answers are next to the
+pages in pieces, and are loaded when they are opened. Nothing is requested from anywhere else.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def runs_of_suite(store: Store, suite: str) -> list[Run]:
 
 
 def write_site(runs: Sequence[Run], folder: str | Path, *, base_url: str = "") -> Site:
-    """Write the site of these runs; `base_url` is where it will be, which pictures beside links need."""
+    """Write the site of these runs; `base_url` is where it will be, which link previews need."""
     place = Path(folder)
     runs = list({run.id: run for run in runs}.values())
     earlier = _earlier_files(place)
@@ -168,7 +168,7 @@ class _Writer:
         )
 
     def _write_answers(self, result: Result) -> tuple[str, list[str]]:
-        """Write the answers beside the page; return their index, which stands in the page, and the files."""
+        """Write the answers next to the page; return their index, which is in the page, and the files."""
         files: list[str] = []
         index = b""
         for piece in pieces_of(result.run, result.order):
@@ -212,7 +212,7 @@ class _Writer:
         )
 
     def _preview(self, page: str, title: str, description: str, image: str) -> dict[str, str]:
-        """Return what other sites show beside a link; addresses must be absolute there."""
+        """Return what other sites show with a link; addresses must be absolute there."""
         base = self._base_url
         return {
             "title": title,
@@ -251,7 +251,7 @@ def suite_boards(results: Sequence[Result]) -> list[SuiteBoard]:
 
 
 def _suite_board(suite: str, results: Sequence[Result]) -> SuiteBoard:
-    """Rank the latest result of every arm on the largest set of cases: a run on two cases is not ranked beside 200."""
+    """Rank the latest result of every arm on the largest set of cases: a run on two cases is not ranked with 200."""
     whole = max(results, key=lambda result: (result.run.plan.case_count, result.run.id)).run
     same = [result for result in results if cases_key(result.run) == cases_key(whole)]
     scores = read_scores(sources_of(result.run for result in same))

@@ -21,7 +21,7 @@ _MAX_QUOTED = 40
 class Choice(Scorer, frozen=True, kw_only=True):
     """The right letter scores 1, any other, several at once or none 0.
 
-    The letter is found as people write it: `B`, `(B)`, `B. Paris`, `**Answer: B**`, "the correct option is B",
+    The letter is found in the usual forms: `B`, `(B)`, `B. Paris`, `**Answer: B**`, "the correct option is B",
     `\\boxed{B}`; the last one counts. If the case has `choices` (a key of the case, or a column with a list), their
     letters are A, B, C … in their order, `expected` may also be the text of the right one, and so may the answer.
     `letters` are other letters, such as `ABCDE` or `TF`.
@@ -52,7 +52,9 @@ class Choice(Scorer, frozen=True, kw_only=True):
         letters, choices = self._letters(context.case), context.case.choices
         right = index_of(context.expected, choices, letters)
         if right is None:
-            return Unscored(kind="expected", message=f"the expected value {context.expected!r} is no choice")
+            return Unscored(
+                kind="expected", message=f"the expected value {context.expected!r} is not one of the choices"
+            )
         letter = find_choice(context.response, letters)
         chosen = letters.index(letter) if letter else find_text(context.response, choices)
         if chosen is None:

@@ -23,7 +23,7 @@ class Cost(Scorer, frozen=True, kw_only=True):
     guide: ClassVar = Guide(
         scale="0 or 100",
         reproducibility="varies with the tokens used",
-        best_for="limits on the price of an answer, beside other requirements in `all_of`",
+        best_for="limits on the price of an answer, together with other requirements in `all_of`",
     )
     reads_text: ClassVar[bool] = False
     min: Annotated[float, msgspec.Meta(ge=0)] | None = None

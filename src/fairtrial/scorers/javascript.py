@@ -103,7 +103,7 @@ class Javascript(Scorer, frozen=True, kw_only=True):
 
 
 def _is_body(code: str) -> bool:
-    """Return whether the code is a function's body: it has a `return` and is no expression by itself."""
+    """Return whether the code is a function's body: it has a `return` and is not an expression by itself."""
     return bool(_BODY.search(code)) and _syntax_problem(f"(\n{code.rstrip(';')}\n)") != ""
 
 

@@ -23,7 +23,7 @@ class Latency(Scorer, frozen=True, kw_only=True):
     guide: ClassVar = Guide(
         scale="0 or 100",
         reproducibility="varies with the provider's load",
-        best_for="limits on the time of an answer, beside other requirements in `all_of`",
+        best_for="limits on the time of an answer, together with other requirements in `all_of`",
         runs="3–5",
     )
     reads_text: ClassVar[bool] = False

@@ -16,7 +16,7 @@ _MAX_WORK = 10**10  # product of the lengths: about a second during which nothin
 class Levenshtein(Scorer, frozen=True, kw_only=True):
     """1 − distance / length of the longer text; characters inserted, deleted or replaced count 1 each.
 
-    With `max_distance`, an answer scores 1 if it differs in at most so many characters, else 0. Blanks around
+    With `max_distance`, an answer scores 1 if it differs in at most this many characters, else 0. Blanks around
     the texts are ignored; with `fold` also case, Unicode forms and runs of blanks, as in `match`.
     """
 

@@ -1,4 +1,4 @@
-"""`python`: your own function, from a module or a file beside the suite."""
+"""`python`: your own function, from a module or a file next to the suite."""
 
 from __future__ import annotations
 

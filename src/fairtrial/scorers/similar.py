@@ -41,7 +41,7 @@ class Similar(Scorer, frozen=True, kw_only=True):
         if not context.response.strip():
             return Score(value=0.0, raw=0.0, confidence=1.0, notes="the answer is empty")
         if context.embed is None:
-            return Unscored(kind="embedder", message="there is nobody here to ask for embeddings")
+            return Unscored(kind="embedder", message="no model for embeddings is available here")
         texts = (context.response, context.expected)
         vectors = await asyncio.gather(*(context.embed(self.embedder, text) for text in texts))
         for vector in vectors:

@@ -16,7 +16,7 @@ import numpy as np
 from fairtrial.stats.units import Measured
 
 WEIGHT = 0.3  # of the newest difference
-RUNS, RATE = 100, 0.05  # a false alarm within so many runs, in this share of series
+RUNS, RATE = 100, 0.05  # a false alarm within this many runs, in this share of series
 _CHARTS, _SEED = 20_000, 1
 
 
@@ -46,7 +46,7 @@ def control_chart(differences: Sequence[float], variances: Sequence[float], firs
 
 @cache
 def sigmas(runs: int = RUNS, rate: float = RATE) -> float:
-    """Return the limit in standard deviations at which so many series without any change have an alarm."""
+    """Return the limit in standard deviations at which this many series without any change have an alarm."""
     rng = np.random.default_rng(_SEED)
     first = rng.standard_normal(_CHARTS)
     smoothed, furthest, own = np.zeros(_CHARTS), np.zeros(_CHARTS), 0.0

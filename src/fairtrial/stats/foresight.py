@@ -48,7 +48,7 @@ class Repeats:
         weights = rng.standard_gamma(seen * shares, (count, len(units)))
         weights /= weights.sum(axis=1, keepdims=True)
         centres = (weights @ units)[:, None]
-        if n > _MANY and self._step is None:  # so many of each value
+        if n > _MANY and self._step is None:  # this many of each value
             self._values: Floats = units - centres
             self._counts: Floats = np.asarray([rng.multinomial(n, row) for row in weights], dtype=np.float64)
         else:  # each by itself

@@ -72,7 +72,7 @@ def _welch(d: Floats, codes: NDArray[np.int64], w: Floats) -> Interaction | None
 def _wald(d: Floats, codes: NDArray[np.int64], units: NDArray[np.int64], w: Floats) -> Interaction | None:
     """Run a Wald test on weighted group means with their jackknife covariance over clusters.
 
-    A cluster may lie in several groups. Leaving clusters out in turn keeps the error rate at 5 % with few clusters,
+    A cluster may be in several groups. Leaving clusters out in turn keeps the error rate at 5 % with few clusters,
     where the plain sandwich estimator exceeds it.
     """
     k, count = int(codes.max()) + 1, int(units.max()) + 1

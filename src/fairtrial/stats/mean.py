@@ -2,7 +2,7 @@
 
 Units are cases, or clusters of cases. One rule chooses the method, from the data and the scale alone: Student's t with
 the jackknife standard error (CR3) if the units vary enough on the scale and that spread does not come from a few of
-them; otherwise the bounded interval of Gaffke and of Learned-Miller and Thomas, which assumes only that the values lie
+them; otherwise the bounded interval of Gaffke and of Learned-Miller and Thomas, which assumes only that the values are
 on the scale. For right or wrong it is Clopper and Pearson's interval; its p on wins and losses is McNemar's exact one.
 Verdicts are read off `interval`, at any level; `p_value` is the level at which the interval just reaches a point.
 """

@@ -55,7 +55,7 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Chances(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a gate decides which way about merges that lose so much."""
+    """How often a gate decides which way about merges that lose this much."""
 
     loss: float
     passed: float
@@ -137,7 +137,7 @@ def _merge(noise: Noise, loss: float, repeats: int, before: int, rng: np.random.
 
 
 def _drawn(sds: Floats, answers: int, rng: np.random.Generator) -> Floats:
-    """Return the mean deviation of so many answers to every case; each is above or below by one standard deviation."""
+    """Return the mean deviation of this many answers to every case, each above or below by one standard deviation."""
     above = rng.binomial(answers, 0.5, len(sds))
     return np.asarray(sds * (2 * above / answers - 1))
 

@@ -166,7 +166,7 @@ def answers_test(a: Mapping[Any, float], b: Mapping[Any, float], alpha: float = 
         p_value=test.p_value,
         paired_count=len(both),
         paired_p_value=None if by_repeat is None else by_repeat.p_value,
-        note="the answers of each arm never vary: that one is better cannot be told from luck"
+        note="the answers of each arm never vary: a difference cannot be distinguished from luck"
         if not test.pooled_std_err
         else "",
     )

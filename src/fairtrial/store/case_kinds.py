@@ -23,7 +23,7 @@ def kinds_of_plan(store: Store, plan_id: str, by: Sequence[str]) -> dict[str, Me
     """Return {attribute: {kind: positions of its cases}}, without attributes that no case has.
 
     An attribute is one of `KINDS` or a column of the dataset. Kinds are in the order in which they first occur;
-    difficulties that everybody knows come from easy to hard.
+    well-known difficulties come from easy to hard.
     """
     members: dict[str, Members] = {name: {} for name in by}
     for row in _rows(store, plan_id, by):

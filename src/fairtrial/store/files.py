@@ -47,12 +47,12 @@ def stored_changes(store: Store, run_id: str, place: Place, turn: int | None = N
 
 
 def kept_workspaces(store: Store, run_id: str) -> Path:
-    """Return where the workspaces of a run that are kept on disk are: beside the store."""
+    """Return where the workspaces of a run that are kept on disk are: next to the store."""
     return _beside(store) / "workspaces" / run_id
 
 
 def kept_journals(store: Store, run_id: str) -> Path:
-    """Return where the journals of agents' sessions that have not ended are: beside the store."""
+    """Return where the journals of agents' sessions that have not ended are: next to the store."""
     return _beside(store) / "journals" / run_id
 
 

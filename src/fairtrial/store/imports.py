@@ -84,7 +84,7 @@ def attempts_at(store: Store, tool: str, lineage: str) -> list[tuple[RunRecord, 
 
 
 def is_cared_for(store: Store, run_id: str) -> bool:
-    """Return whether people added anything to a run: labels, votes, tags, or another scoring."""
+    """Return whether users added anything to a run: labels, votes, tags, or another scoring."""
     tables = (schema.labels, schema.votes, schema.tags, schema.pairs)
     with store.reading() as connection:
         if any(connection.scalar(select(t.c.run_id).where(t.c.run_id == run_id).limit(1)) for t in tables):

@@ -68,7 +68,7 @@ def _add_digests(connection: Connection) -> None:
 
 
 def _add_charges(connection: Connection) -> None:
-    """Add charged amounts beside known costs, and number the runs in the order in which they started."""
+    """Add charged amounts to known costs, and number the runs in the order in which they started."""
     maybe_billed = "'stream', 'timeout', 'malformed'"
     answered = {
         "trials": f"failure_kind IS NULL OR failure_kind IN ({maybe_billed})",

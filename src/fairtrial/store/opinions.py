@@ -187,7 +187,7 @@ def reasonings(store: Store, run_id: str, scoring: int) -> Iterator[tuple[Place,
 
 
 def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
-    """Return the judges' verdicts on single answers. Verdicts on pairs are excluded: two orders are no repetition."""
+    """Return the judges' verdicts on single answers, without those on pairs: two orders are not a repetition."""
     table, scores = schema.judgements, schema.scores
     query = (
         select(table.c.case_position, table.c.arm_position, table.c.repeat, table.c.judge, table.c.value)
@@ -275,7 +275,7 @@ def label_counts(store: Store, run_id: str) -> dict[int, int]:
 
 
 def label_at(store: Store, run_id: str, place: Place, labeller: str) -> float | None:
-    """Return the label that somebody gave to an answer."""
+    """Return the label of an answer."""
     table = schema.labels
     mine = (table.c.run_id == run_id, table.c.labeller == labeller, *schema.at(table, place))
     with store.reading() as connection:

@@ -28,7 +28,7 @@ _BY_WORDS = {  # a connection that is refused has no code
 
 
 def explain(dialect: Dialect, error: DBAPIError, url: URL) -> StoreError:
-    """Return the error for people; those that pass by themselves are `StoreBusyError`."""
+    """Return the error for users; those that pass by themselves are `StoreBusyError`."""
     state = getattr(error.orig, "sqlstate", None) or ""
     words = str(error.orig)
     reason = _short(words, url)

@@ -1,4 +1,4 @@
-"""SQLite: a store in one file, with locks in a folder beside it."""
+"""SQLite: a store in one file, with locks in a folder next to it."""
 
 from __future__ import annotations
 

@@ -346,7 +346,7 @@ class Store:
         """Return the newest answer to the same trial from an earlier run outside this series.
 
         Of a series, the first run comes before all others: those asked the same again to know more, and their answers
-        are no later version of it.
+        are not a later version of it.
         """
         table, runs = schema.trials, schema.runs
         firsts = select(func.min(runs.c.number)).where(runs.c.series_id.is_not(None)).group_by(runs.c.series_id)

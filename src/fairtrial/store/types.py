@@ -78,7 +78,7 @@ Integer: TypeEngine[int] = sqlalchemy.Integer().with_variant(_PostgresInteger(),
 Float: TypeEngine[float] = sqlalchemy.Float().with_variant(_PostgresFloat(), POSTGRESQL)
 
 
-class json_text(FunctionElement[str]):  # noqa: N801  # it reads like the SQL functions beside it
+class json_text(FunctionElement[str]):  # noqa: N801  # it reads like the SQL functions next to it
     """The text of a JSON column, which is stored as bytes."""
 
     type = sqlalchemy.Text()

@@ -26,7 +26,7 @@ def suite_path(name: str) -> Path:
 
 
 def files_of_kind(kind: str) -> dict[str, str]:
-    """Return the files of a suite to start from, by name: `suite.yaml` and what lies beside it."""
+    """Return the files of a suite to start from, by name: `suite.yaml` and the files next to it."""
     if kind == "qa":
         return {"suite.yaml": suite_path("template").read_text("utf-8")}
     return {

@@ -33,7 +33,7 @@ class HubSource(msgspec.Struct, frozen=True, kw_only=True):
     config: str | None = None
     split: str | None = None
     revision: str | None = None
-    head: int | None = None  # only the first so many rows are needed
+    head: int | None = None  # only this many rows are needed, from the start
 
 
 class Copy(NamedTuple):

@@ -65,7 +65,7 @@ def _sheet_rows(cells: Iterator[list[Any]]) -> Iterator[Row]:
 
 
 def _cell(value: Any) -> Any:
-    """Return a cell's value; whole numbers are stored as fractions in workbooks, but nobody reads them so."""
+    """Return a cell's value; whole numbers are stored as fractions in workbooks, but are not meant as such."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return plain(value)

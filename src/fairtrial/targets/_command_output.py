@@ -1,4 +1,4 @@
-"""Where the answer of a program stands: in all that it writes, in the last line, in JSON, in events, or in a file."""
+"""Where the answer of a program is: in all that it writes, in the last line, in JSON, in events, or in a file."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
             except ValueError as error:
                 yield str(error)
         if output in ("text", "last_line") and self != Paths():
-            yield f"`output: {output}` is no JSON: paths need `output: json`, or `lines` for a JSON value per line"
+            yield f"`output: {output}` is not JSON: paths need `output: json`, or `lines` for a JSON value per line"
         if output == "lines" and not self.answer:
             yield "`output: lines` needs `answer`, the path of the answer in one of the lines"
 

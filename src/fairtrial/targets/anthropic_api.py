@@ -104,7 +104,7 @@ def _messages_params(spec: TargetSpec, request: Request, params: dict[str, Any])
 
 
 def thinking_params(reasoning: Reasoning | None, sheet: Sheet) -> dict[str, Any]:
-    """Return how Claude is told how much to think: a budget of tokens, or an effort for models that adapt."""
+    """Return how Claude's thinking is set: a budget of tokens, or an effort for models that adapt."""
     if reasoning is None:
         return {}
     if reasoning in (0, "none"):

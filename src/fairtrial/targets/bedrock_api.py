@@ -113,7 +113,7 @@ class BedrockConversation(Conversation):
         return merge(body, extra)
 
     def _takes_schema(self) -> bool:
-        """Return whether to send a schema; older Claude models have to be told by the prompt."""
+        """Return whether to send a schema; older Claude models need it in the prompt."""
         return sheet_behind(self.spec).schemas
 
     @staticmethod

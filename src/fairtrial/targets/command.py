@@ -68,7 +68,7 @@ class CommandOptions(Options, frozen=True, kw_only=True):
     cwd: str | None = None
 
     def paths(self) -> Paths:
-        """Where the answer and the rest stand in its output."""
+        """Where the answer and the rest are in its output."""
         return Paths(
             answer=self.answer, tokens=self.tokens, cost=self.cost, tool_calls=self.tool_calls, model=self.model
         )
@@ -82,7 +82,7 @@ class CommandOptions(Options, frozen=True, kw_only=True):
 class Command(Target):
     """A program that is started once per trial, in a workspace of its own.
 
-    FAIRTRIAL_SYSTEM_PROMPT has the system prompt. Files beside the suite that the command names are found there.
+    FAIRTRIAL_SYSTEM_PROMPT has the system prompt. Files next to the suite that the command names are found there.
 
     If the condition has MCP servers, FAIRTRIAL_MCP_CONFIG is the path of a JSON file with them, in the format of
     desktop clients. What reaches those that are programs is recorded, whatever the program itself tells.
@@ -112,7 +112,7 @@ class Command(Target):
 
     @classmethod
     def code(cls, spec: TargetSpec, options: Any, folder: Path) -> str:
-        """Return a hash of the scripts in the command: what people edit, not the programs that are installed."""
+        """Return a hash of the scripts in the command: what users edit, not the programs that are installed."""
         files = [folder / part for part in options.command if not Path(part).is_absolute()]
         return hash_files(file for file in files if _is_file(file))
 
@@ -262,7 +262,7 @@ class Command(Target):
         return await start(enclosed.command, workspace.folder, enclosed.environment)
 
     def _command(self, request: Request, values: dict[str, Any]) -> tuple[list[str], list[Path]]:
-        """Return the command line with the paths of files beside the suite, and these files."""
+        """Return the command line with the paths of files next to the suite, and these files."""
         parts = self._options.command if self._options.cwd is None else self._options.command[:1]
         # Links are not followed: a virtual environment's python is one, and finds its environment by its own path.
         paths = {part: (self.folder / part).absolute() for part in parts}

@@ -66,7 +66,7 @@ class Opencode(AgentProgram):
     def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
         yield from cls.program_problems(options, folder)
         if spec.api and spec.api not in _LIBRARIES:
-            yield f"opencode cannot be told to use the API of {spec.provider}"
+            yield f"opencode cannot use the API of {spec.provider}"
 
     @classmethod
     def cautions(cls, spec: TargetSpec, options: Any) -> Iterable[str]:
@@ -216,7 +216,7 @@ def _server(server: McpServer, config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _usage(tokens: dict[str, Any]) -> Usage:
-    """Return the tokens of one call; what was cached and what was thought stands beside the rest."""
+    """Return the tokens of one call; what was cached and what was thought are separate from the rest."""
     cache = tokens.get("cache") or {}
     read, written, thought = cache.get("read") or 0, cache.get("write") or 0, tokens.get("reasoning") or 0
     return Usage(

@@ -168,7 +168,7 @@ class _Session:
         self._turns = self._uncounted = 0
 
     def record_turn(self, turn: Turn, most: Most) -> None:
-        """Record a turn of the model, which can have used so much."""
+        """Record a turn of the model, which can have used this much."""
         self._turns += 1
         counted = believed(turn.answer(None), most).usage
         self._uncounted += counted is None

@@ -108,7 +108,7 @@ def find_word(word: str, text: str, *, whole: bool = True) -> bool:
 
 
 def _boundaries(word: str) -> tuple[Any, Any]:
-    """Return the patterns of what may stand before and after a word: compiled by its ends, for words are many."""
+    """Return the patterns of what may come before and after a word: compiled by its ends, for words are many."""
     first, last = word[0], word[-1]
     before = _before(_is_letter(first), first.isdigit(), first in "+-.")
     return before, _after(_is_letter(last), last.isdigit())

@@ -42,7 +42,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def significant(value: float, digits: int = 6) -> str:
-    """Return a number with so many digits; 0 where a solver or rounding left a trace of it, such as 8e-30."""
+    """Return a number with this many digits; 0 where a solver or rounding left a trace of it, such as 8e-30."""
     return f"{value if abs(value) > 1e-9 else 0:.{digits}g}"
 
 

@@ -134,7 +134,7 @@ def _links(newest: Mapping[str, BoardRow]) -> Links:
 def _runs_on_same_cases(runs: list[Run]) -> tuple[list[Run], list[tuple[RunRecord, str]]]:
     """Return the runs on the largest, most recent set of cases, and the others with why they are left out.
 
-    A run on two of the cases must not be ranked beside a run on all of them.
+    A run on two of the cases must not be ranked with a run on all of them.
     """
     finished = [run for run in runs if run.record.status in _FINISHED]
     if not finished:

@@ -90,7 +90,7 @@ class Compare:
         return labels, list(dict.fromkeys(metrics))
 
     def _titles(self, names: list[str]) -> dict[str, str]:
-        """Return what people call the named runs: `run 3`."""
+        """Return the display names of the named runs: `run 3`."""
         titles = {}
         for name in names:
             try:

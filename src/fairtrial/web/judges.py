@@ -70,7 +70,7 @@ class Judges:
         return self._page(request, entered)
 
     def _page(self, request: Request, entered: dict[str, str], problem: str = "", field: str = "judge") -> Response:
-        """Show the judges and the form; a problem stands next to the field that it is about."""
+        """Show the judges and the form; a problem is shown next to the field that it is about."""
         page = page_number(request.query_params)
         rows, total = browsing.calibrations_page(self._site.store, (page - 1) * _PAGE_SIZE, _PAGE_SIZE)
         found = [(row, msgspec.convert(row["body"], Calibration)) for row in rows]

@@ -174,7 +174,7 @@ def labels(runs: Sequence[Run]) -> RunLabels:
 
 
 def standings(runs: Sequence[Run], arms: list[tuple[str, str]]) -> Leaderboard:
-    """Group arms of several runs into leaderboard; each is given with the id of its run, and no name stands twice."""
+    """Group arms of several runs into leaderboard; each is given with the id of its run, and no name occurs twice."""
     scores = read_scores([RunSource(run.id, (run,)) for run in runs])
     chosen = []
     for run_id, name in arms:

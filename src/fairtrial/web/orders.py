@@ -1,4 +1,4 @@
-"""The cases of a run, filtered and in the order a page asked for; what takes long is worked out beside the page."""
+"""The cases of a run, filtered and in the order a page asked for; what takes long is computed in the background."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CaseOrders:
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="fairtrial-orders")
 
     def close(self) -> None:
-        """Forget what nobody waits for any more."""
+        """Forget what is no longer waited for."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def get(self, run: Run, query: CaseQuery, *, wait: float = PATIENCE) -> Sequence[int] | None:

@@ -239,6 +239,6 @@ def has_scorer(run: Run, *names: str) -> bool:
 
 
 def _ending(run: Run) -> list[str]:
-    """Return what is to be said about the end of a run's models, unless it ended for that."""
+    """Return the messages about the end of a run's models, unless it ended for that."""
     found = retiring(arm.target for arm in run.plan_arms)
     return [known.words for known in found if f"{known.name}: " not in (run.record.reason or "")]

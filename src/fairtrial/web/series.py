@@ -55,7 +55,7 @@ class SeriesState(NamedTuple):
 
     @property
     def unfinished(self) -> bool:
-        """Whether runs are missing, or one was interrupted, and nobody is at work on them."""
+        """Whether runs are missing, or one was interrupted, and no process is at work on them."""
         ended = [run for run in self.runs if run.status in _ENDED]
         return not self.live and len(ended) < self.planned
 

@@ -20,7 +20,7 @@ def state_folder() -> Path:
 
 
 def cookie_key() -> bytes:
-    """Return the cookie key, the same after a restart, so that a restart signs nobody out.
+    """Return the cookie key, the same after a restart, so that a restart signs no one out.
 
     If it cannot be stored, or others could have read it, return a new one.
     """

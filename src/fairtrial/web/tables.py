@@ -23,7 +23,7 @@ _CASE_KEYS = ("id", "input", "expected", "weight", "tags", "category", "difficul
 def read_cases(body: bytes, suffix: str) -> list[dict[str, Any]]:
     """Read cases from an uploaded table, whose columns are named like the keys of a case."""
     if len(body) > MAX_BYTES:
-        raise FairtrialError("the file is larger than 20 MB: put it beside the suite and name it under `dataset:`")
+        raise FairtrialError("the file is larger than 20 MB: put it next to the suite and name it under `dataset:`")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"cases{suffix}"
         path.write_bytes(body)

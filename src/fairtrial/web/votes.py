@@ -30,7 +30,7 @@ _MAX_BOOTHS = 50
 _MAX_OPEN = 20
 _MAX_CHARACTERS = 60_000  # of an answer on a page
 _LONG_QUESTION = 2500  # characters from which a question scrolls in its own box
-_BESIDE = 10  # arms on the board beside a ballot
+_BESIDE = 10  # arms on the board next to a ballot
 _BY: dict[str, By] = {"votes": "votes", "verdicts": "verdicts", "both": "both"}
 
 
@@ -191,7 +191,7 @@ def board_of(cache: NumberCache, runs: list[Run], by: By, *, wait: float, name: 
 
 
 def board_values(board: PairBoard | None, run: Run, most: int | None = None) -> dict[str, Any] | None:
-    """Return what the page of a board shows, of so many arms; an arm leads to its answers in a run."""
+    """Return what the page of a board shows, of this many arms; an arm leads to its answers in a run."""
     if board is None:
         return None
     positions = {arm.name: str(arm.position) for arm in run.plan_arms}
@@ -212,7 +212,7 @@ def board_values(board: PairBoard | None, run: Run, most: int | None = None) -> 
 
 
 def beside_values(board: PairBoard | None) -> dict[str, Any] | None:
-    """Return what the board beside a ballot shows."""
+    """Return what the board next to a ballot shows."""
     if board is None:
         return None
     return {

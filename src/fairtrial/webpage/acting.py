@@ -29,13 +29,13 @@ _BROKEN = re.compile(
     re.IGNORECASE,
 )
 _PLAIN_REASONS = {
-    r"Element is not an <(input|select)": "it is no field for that",
-    r"Node is not an": "it is no field",
+    r"Element is not an <(input|select)": "it is not a field for that",
+    r"Node is not an": "it is not a field",
 }
 
 
 class BrokenCheckError(Exception):
-    """The check itself is invalid, so nothing can be said about the page."""
+    """The check itself is invalid, so it says nothing about the page."""
 
 
 class _FailedError(Exception):
@@ -145,7 +145,7 @@ async def _type(clock: Clock, field: Locator, text: str) -> None:
 async def _choose(clock: Clock, field: Locator, choice: Choosing) -> None:
     """Choose an existing option; Playwright itself would wait for it while virtual time stands still."""
     if await field.evaluate("element => element.tagName", timeout=CALL_MS) != "SELECT":
-        raise _FailedError("it is no field for that")
+        raise _FailedError("it is not a field for that")
 
     async def problem() -> str | None:
         if not await field.is_enabled(timeout=CALL_MS):

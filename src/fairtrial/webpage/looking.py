@@ -66,7 +66,7 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
         return {name: float(value) for name, value in values.items() if value is not None}
 
     def details(self) -> dict[str, Any]:
-        """Return the details stored with the score, for people and for pairwise judges."""
+        """Return the details stored with the score, for readers and for pairwise judges."""
         return {
             "findings": list(self.page.findings),
             "probes": [msgspec.to_builtins(probe) for probe in self.probes],

@@ -1,4 +1,4 @@
-"""Measurements of a page as findings for people and judges: deterministic, and part of the record."""
+"""Measurements of a page as findings for readers and judges: deterministic, and part of the record."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _browser_probes(seen: Rendering) -> Iterator[Probe]:
 
 def _contrast(measured: dict[str, Any]) -> Probe:
     if not measured["texts"]:
-        return Probe(name="contrast", passed=None, words="no text stands on a plain ground")
+        return Probe(name="contrast", passed=None, words="there is no text on a plain background")
     if not measured["low"]:
         return Probe(name="contrast", passed=True, words=f"all {measured['texts']} texts can be read (WCAG AA)")
     examples = _some(measured["examples"], measured["low"])
@@ -107,7 +107,7 @@ def _responsive(seen: Rendering, phone: dict[str, Any]) -> Probe:
     if phone["smallest"] is not None and phone["smallest"] < _MIN_TEXT_PX:
         reasons.append(f"text of {phone['smallest']:.0f} px on a phone")
     return Probe(
-        name="responsive", passed=not reasons, words="; ".join(reasons) or "fits a phone, a tablet and a desktop"
+        name="responsive", passed=not reasons, words="; ".join(reasons) or "works on a phone, a tablet and a desktop"
     )
 
 

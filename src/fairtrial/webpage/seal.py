@@ -90,7 +90,7 @@ def sealed(html: str) -> str:
 
 
 def guarded(html: str) -> str:
-    """Seal a page for people's browsers: without the elements and links that connect before a policy is checked."""
+    """Seal a page for users' browsers: without the elements and links that connect before a policy is checked."""
     page = _REACHING.sub(lambda match: match[1] + _REPLACEMENTS[match[2].lower()], _neutralised(html))
     page = _ANIMATIONS.sub(r"\g<0>x-", _LINKS.sub(r"\g<0>#", page))
     return _start(_GUARDED_POLICY, "guard.js", "prelude.js") + page

@@ -55,7 +55,7 @@ class GateBaseline(NamedTuple):
 def baseline_for(
     name: str, store: Store, run: StoredRun, folder: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> GateBaseline:
-    """Return the baseline that a name means here. That there is none is no error: the gate cannot tell."""
+    """Return the baseline that a name means here. It is not an error if there is none: the gate cannot tell."""
     source, because = None, ""
     try:
         if name == AUTO:
@@ -142,7 +142,7 @@ def facts_of(record: RunRecord) -> dict[str, str]:
 def _earlier_runs(store: Store, run: StoredRun) -> list[RunRecord]:
     """Return the other runs of the same suite that can be a baseline, the newest first.
 
-    A run of changed files is no run of its commit; a second run of the very same commit is none to compare with; and
+    A run of changed files is not a run of its commit; a second run of the very same commit is none to compare with; and
     a run that could only use stored answers may lack most of them.
     """
     own, same = run.record.series_id, _gated_commit(run)
@@ -193,7 +193,7 @@ def _how_to_get_one(kind: str, value: str, run: StoredRun) -> str:
     if kind != "branch" or here.get("branch") != value:
         return f"Run the suite on `{value}` first, with the same store"
     if here.get("changed"):
-        return f"Commit the changed files and run the suite on `{value}`: a run of changed files is no baseline"
+        return f"Commit the changed files and run the suite on `{value}`: a run of changed files cannot be a baseline"
     return f"From now on this run of `{value}` is one: later commits are compared with it, in the same store"
 
 
@@ -229,9 +229,9 @@ def _unpacked(body: bytes, place: str) -> Store:
         packed = zlib.decompressobj(wbits=31)
         content = packed.decompress(body, _MOST)
     except zlib.error as error:
-        raise FairtrialError(f"{place} is no packed baseline: {error}") from None
+        raise FairtrialError(f"{place} is not a packed baseline: {error}") from None
     if packed.unconsumed_tail:
-        raise FairtrialError(f"{place} is larger than a gigabyte when unpacked: that is no baseline")
+        raise FairtrialError(f"{place} is larger than a gigabyte when unpacked: that is not a baseline")
     folder = tempfile.TemporaryDirectory(prefix="fairtrial-baseline-")
     file = Path(folder.name) / "baseline.db"
     file.write_bytes(content)

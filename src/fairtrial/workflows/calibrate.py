@@ -123,7 +123,7 @@ def _check_instructions(judge: JudgeSpec, vars: Mapping[str, Any]) -> None:
         shown = ", ".join(f"`{name}`" for name in names)
         it, value = ("it", "a value") if len(names) == 1 else ("them", "values")
         raise FairtrialError(
-            f"samples have no {shown}, which judge {judge.name} is told: give {it} {value} under `vars` in the suite "
+            f"samples have no {shown}, which judge {judge.name} needs: give {it} {value} under `vars` in the suite "
             "(cases keep their own)"
         )
 

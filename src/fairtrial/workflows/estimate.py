@@ -1,6 +1,6 @@
 """Estimates of the size and cost of a run before it starts.
 
-What a call can cost at most is what a budget reserves for it (`providers/bounds.py`). What nobody can know yet counts
+What a call can cost at most is what a budget reserves for it (`providers/bounds.py`). What cannot be known yet counts
 as long as it may become: an answer in the prompt of the next turn, of a judge, of an embedder or of a simulated user.
 """
 
@@ -30,13 +30,15 @@ from fairtrial.providers.judge_models import can_see
 from fairtrial.providers.prices import FREE, price_of_target
 
 _ANSWER_TOKENS = 2048  # of an answer that nothing limits, where another model reads it
-_OTHER_TOKENS = 2  # for the same text, another model may need so many times as many
-_JUDGE_BYTES = 8000  # of what every judge is told beside question and answer: its task, the schema, the form of a reply
+_OTHER_TOKENS = 2  # for the same text, another model may need this many times as many
+_JUDGE_BYTES = (
+    8000  # of what every judge gets in addition to question and answer: its task, the schema, the form of a reply
+)
 _SCREENSHOTS = (File(body=b""), File(body=b""))
 
 
 class ArmEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """The estimate for one arm; `most_usd` is None if nobody can know it, and `unknown` says why."""
+    """The estimate for one arm; `most_usd` is None if it is unknown, and `unknown` says why."""
 
     arm: str
     trials: int
@@ -101,7 +103,7 @@ class _Calls:
         self.characters = 0
 
     def add(self, request: Request, times: int = 1, more: int = 0) -> int | None:
-        """Add a call, `times` times, with so many more bytes in its prompt; return its longest reply, if limited."""
+        """Add a call, `times` times, with this many more bytes in its prompt; return its longest reply, if limited."""
         self.characters += times * (len(request.system) + len(request.input))
         self.characters += times * sum(len(message.content) for message in request.history)
         if self._target is None:
@@ -114,14 +116,14 @@ class _Calls:
 
     @property
     def usd(self) -> float | None:
-        """What all calls can cost at most; None if nobody can know."""
+        """What all calls can cost at most; None if that is unknown."""
         if self.price is None or (self._target is None and self.price is not FREE):
             return None
         return most_usd(self.price, Most(self._prompt, None if self._unlimited else self._completion))
 
     @property
     def unknown(self) -> str:
-        """Why nobody can know."""
+        """Why it is unknown."""
         if self.usd is not None:
             return ""
         if self.price is None:
@@ -132,7 +134,7 @@ class _Calls:
 
 
 class _Others:
-    """The calls to everybody else: judges, embedders and the simulated user."""
+    """All other calls: judges, embedders and the simulated user."""
 
     def __init__(self, suite: Suite) -> None:
         settings = suite.settings
@@ -146,7 +148,7 @@ class _Others:
             calls.add(_judge_request(judge), more=_JUDGE_BYTES)
 
     def judge(self, scorer: bytes, trial: Trial, read: int, times: int) -> int:
-        """Add what judges are asked about an answer, when they read so many bytes of it; return how often."""
+        """Add what judges are asked about an answer, when they read this many bytes of it; return how often."""
         asked = 0
         for judge, calls in zip(self.specs, self.judges, strict=True):
             number = times * self.judgements * _judge_calls(scorer, judge.name)
@@ -157,7 +159,7 @@ class _Others:
         return asked
 
     def embed(self, scorer: bytes, case: Case, answer: int, times: int) -> None:
-        """Add the embeddings of an answer of so many bytes, and of what it is compared with."""
+        """Add the embeddings of an answer of this many bytes, and of what it is compared with."""
         for name in _embedders(scorer):
             self.embedders[name].add(embedding_request(name, ""), times, answer)
             for text in case.accepted:

@@ -19,7 +19,7 @@ Show = Callable[[str], None]
 
 
 def follower(part: Part | None = None, *, show: bool | None = None) -> Watch | None:
-    """Return a watch that shows one line; None where nobody would see it, unless `show` asks for it."""
+    """Return a watch that shows one line; None where it would not be seen, unless `show` asks for it."""
     writer = None if show is False else _notebook_writer() or _terminal_writer(always=bool(show))
     if writer is None:
         return None

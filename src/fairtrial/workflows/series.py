@@ -17,7 +17,7 @@ Part = tuple[int, int]  # the number of a run in its series, and the length of t
 
 
 def check_series(suite: Suite, runs: int) -> None:
-    """Raise if a suite cannot be run so many times as a series."""
+    """Raise if a suite cannot be run this many times as a series."""
     if runs < 1:
         raise FairtrialError(f"a series needs at least one run, not {runs}")
     if suite.settings.cache:

@@ -95,7 +95,7 @@ def test_a_baseline_that_is_not_that_of_the_problem_is_told(instance):
         ({"baseline.json": '{"x": [1], "objective_value": 1}'}, "has 1 number in x, and its problem has 2 variables"),
         ({"other.yaml": "variables: []", "problem.yaml": None}, "must not be empty"),
         ({"baseline.json": None, "problem.yaml": None}, "neither a problem file nor baseline.json"),
-        ({"inside/polite_1.json": "{}"}, "beside folders with answers"),
+        ({"inside/polite_1.json": "{}"}, "next to folders with answers"),
     ],
 )
 def test_what_is_wrong_with_a_folder(instance, change, says):

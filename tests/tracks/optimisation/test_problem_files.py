@@ -127,7 +127,7 @@ class TestExpressions:
             ("A @ c[0]", "`@` multiplies vectors and matrices"),
             ("A @ A", "cannot multiply shapes 2×3 and 2×3"),
             ("A + c", "the shapes 2×3 and 3 differ"),
-            ("y", "a vector stands where a number is needed"),
+            ("y", "there is a vector where a number is needed"),
             ("1/0", "division by zero"),
             ("log(0)", "cannot be computed"),
             ("(-1)**0.5", "root of a negative number"),

@@ -30,7 +30,7 @@ class ServerError(Exception):
 async def connected(server: McpServer, root: Path | None = None) -> AsyncIterator[Client]:
     """Connect to a server; raise ServerError if that fails. Exceptions inside the block are not changed.
 
-    A server with `roots` is told that `root` is the folder that it may work in.
+    A server with `roots` learns that `root` is the folder that it may work in.
     """
     try:
         from mcp.client import Client

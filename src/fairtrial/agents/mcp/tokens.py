@@ -81,7 +81,9 @@ async def _ask(server: McpServer) -> tuple[str, float]:
     ):
         refused = response.status_code in (401, 403)
     if storage.tokens is None:
-        raise OAuthFlowError("it does not ask for a token" if not refused else "it refused, and named nobody to ask")
+        raise OAuthFlowError(
+            "it does not ask for a token" if not refused else "it refused, and named no authorization server"
+        )
     if refused:
         raise OAuthFlowError("it refused the token")
     return storage.tokens.access_token, float(storage.tokens.expires_in or _DEFAULT_LIFE)

@@ -43,7 +43,7 @@ async def start(command: Sequence[str], folder: Path, environment: Mapping[str, 
 async def run(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float, stdin: bytes = b""
 ) -> Ended:
-    """Run a program to its end; raise TimeoutError after so many seconds."""
+    """Run a program to its end; raise TimeoutError after this many seconds."""
     process = await start(command, folder, environment)
     output, errors = Tail(process.stdout), Tail(process.stderr)
     try:

@@ -36,7 +36,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _MB = 2**20
 _GLANCE = 0.25  # seconds between two looks at the memory
-_SHARE = 20  # looking at the disk takes at most one part in so many of the time
+_SHARE = 20  # looking at the disk takes at most one part in this many of the time
 
 
 def main() -> None:
@@ -181,7 +181,7 @@ def _size(folder: str) -> int:
 
 
 def _forward_input(program: int, hidden: str, notebook: "_Notebook") -> None:
-    """Forward our input to the program line by line, hiding and noting what we are told to."""
+    """Forward our input to the program line by line, hiding and noting what was asked for."""
     mark = f'"{hidden}"'.encode()
     try:
         for line in _lines(0):

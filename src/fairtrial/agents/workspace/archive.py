@@ -212,7 +212,7 @@ def _pack_folder(folder: Path, max_bytes: int) -> bytes:
 
 
 def _packed_again(path: Path, max_bytes: int) -> bytes:
-    """Return the content of somebody's archive in our form."""
+    """Return the content of an archive from elsewhere in our form."""
     try:
         if path.name.lower().endswith(".zip"):
             with zipfile.ZipFile(path) as zipped:

@@ -37,7 +37,7 @@ class FileChanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkspaceDiff(NamedTuple):
-    """The changes as an archive, and for people to read: names and a diff."""
+    """The changes as an archive, and for display: names and a diff."""
 
     archive: bytes
     shown: dict[str, Any]

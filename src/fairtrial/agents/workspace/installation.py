@@ -1,6 +1,6 @@
 """What a program needs to run in a sandbox, found file by file: itself, its packages, and its interpreter.
 
-Never the folder around a `bin`: in `~/.local` are keys of other programs, beside `project/bin` are checks and stores.
+Never the folder around a `bin`: in `~/.local` are keys of other programs, next to `project/bin` are checks and stores.
 """
 
 from __future__ import annotations

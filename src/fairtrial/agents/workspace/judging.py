@@ -123,7 +123,7 @@ class CheckFolder:
         return [name for name, status in entries(self.own) if not (self.own / name).is_dir()]
 
     def fixed(self) -> tuple[Path, ...]:
-        """Return the check's files in the workspace, which nobody may change while it runs."""
+        """Return the check's files in the workspace, which must not change while it runs."""
         return tuple(self._workspace / name for name in self.brought() if not (self.own / name).is_symlink())
 
     def tampered(self) -> str:
@@ -283,5 +283,5 @@ def check_variables(folder: CheckFolder, environment: Mapping[str, str]) -> dict
 
 
 def files_of_checks(folder: CheckFolder) -> tuple[Path, ...]:
-    """Return what a check reads beside the workspace."""
+    """Return what a check reads outside the workspace."""
     return (_CHECKING, folder.own, folder.listed)

@@ -105,7 +105,7 @@ class LiveWorkspace:
         fixed: Sequence[Path] = (),
         network: Network | None = None,
     ) -> Ended:
-        """Run a shell script or a program here; raise TimeoutError after so many seconds."""
+        """Run a shell script or a program here; raise TimeoutError after this many seconds."""
         command = ["sh", "-c", script] if isinstance(script, str) else list(script)
         environment = {**self.environment(), **(variables or {})}
         enclosed = self.enclose(command, environment, read=read, fixed=fixed, network=network)
@@ -169,7 +169,7 @@ class LiveWorkspace:
             raise WorkspaceError(f"setup `{script}` exited with {ended.code}" + (f": {written}" if written else ""))
 
     async def changes(self) -> tuple[File, dict[str, Any]]:
-        """Return what has changed since the start, and the same for people; raise WorkspaceError if it is too much."""
+        """Return what has changed since the start, and the same for display; raise WorkspaceError if it is too much."""
         assert self._start is not None
         limit = self.spec.max_mb
         try:

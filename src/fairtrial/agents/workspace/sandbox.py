@@ -238,7 +238,7 @@ def _accounts(base: Path, user: int) -> Iterator[str]:
 
 
 def _written(path: Path, body: bytes) -> str:
-    """Return the path of a file of ours beside a workspace, which is written once."""
+    """Return the path of a file of ours next to a workspace, which is written once."""
     if not path.exists():
         path.write_bytes(body)
     return str(path)
@@ -254,7 +254,7 @@ def _temporary(place: str, size: int) -> Iterator[str]:
 
 @lru_cache
 def _closed_proc() -> list[str]:
-    """Return the options that let nobody write to what is everybody's in /proc: root may without any capability."""
+    """Return the options that forbid writing to the shared part of /proc: root may without any capability."""
     shared = [path for path in sorted(Path("/proc").iterdir()) if not (path.name.isdigit() or path.is_symlink())]
     closed = [str(path) for path in shared if path.is_dir() or path.stat().st_mode & 0o222]
     return [part for path in closed for part in ("--ro-bind", path, path)]

@@ -1,4 +1,4 @@
-"""A user of its own for every sandbox that root starts: one that nobody is, and that owns nothing but its folders."""
+"""A separate user for every sandbox that root starts: one without any other use, which owns only its folders."""
 
 from __future__ import annotations
 

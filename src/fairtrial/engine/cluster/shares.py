@@ -1,6 +1,6 @@
 """One limit for many workers: each gets a share of the calls at a time, by what it needs.
 
-Shares are fair (max-min): nobody gets more while somebody who wants more has less. A share that shrinks counts until
+Shares are fair (max-min): no worker gets more while one that wants more has less. A share that shrinks counts until
 its worker keeps to the new one, so that all calls in flight together never exceed the limit.
 """
 

@@ -1,4 +1,4 @@
-"""Scores over time: lines with dates, and the small ones beside a name."""
+"""Scores over time: lines with dates, and the small ones next to a name."""
 
 from __future__ import annotations
 

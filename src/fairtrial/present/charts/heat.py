@@ -13,7 +13,7 @@ _KEY = (("h0", "0"), ("h2", "50"), ("h5", "100"), ("none", "no score"))
 
 
 class HeatRow(NamedTuple):
-    """One arm: its score on every case (0–100, None without a score), and the number beside the row."""
+    """One arm: its score on every case (0–100, None without a score), and the number next to the row."""
 
     label: str
     values: Sequence[float | None]

@@ -1,4 +1,4 @@
-"""Charts as a part of somebody else's page, such as the output of a notebook's cell."""
+"""Charts as a part of another page, such as the output of a notebook's cell."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def agreement(points: Sequence[Point], *, x_name: str, y_name: str) -> str:
 
 
 def small_agreement(points: Sequence[Point], *, says: str) -> str:
-    """Return the same as a small picture beside a name, without numbers."""
+    """Return the same as a small picture next to a name, without numbers."""
     axis = Axis(0.0, 100.0, ())
     still = [point._replace(href="", tip="") for point in points]
     frame = tag("rect", class_="frame", x="0%", y="0%", width="100%", height="100%")
@@ -208,7 +208,7 @@ def dot_rows(rows: Sequence[DotRow], *, name: str, number_name: str, within: tup
 
 
 def _stacked(row: DotRow, axis: Axis) -> list[str]:
-    """Return the dots of a row; those in one place stand above each other."""
+    """Return the dots of a row; those in one place are stacked."""
     taken: dict[int, int] = {}
     marks = []
     for value, filled, tip, href in row.dots:
@@ -225,7 +225,7 @@ def _diagonal() -> str:
 
 
 def _marks(points: Sequence[Point], axis: Axis, r: float) -> list[str]:
-    """Return the points; those above one another stand a little beside each other, so that none hides another."""
+    """Return the points; those above one another are moved a little apart, so that none hides another."""
     taken: dict[int, int] = {}
     drawn = []
     for point in points:

@@ -26,7 +26,7 @@ def style() -> str:
 
 @cache
 def scoped_style() -> str:
-    """Return what charts need of the stylesheet, for a part of somebody else's page: it applies inside WRAPPER only.
+    """Return what charts need of the stylesheet, for a part of another page: it applies inside WRAPPER only.
 
     Colours follow the theme of the notebook where it names one, else that of the system.
     """

@@ -1,4 +1,4 @@
-"""The board of votes as pictures: a forest of ratings, and a small one beside a ballot."""
+"""The board of votes as pictures: a forest of ratings, and a small one next to a ballot."""
 
 from __future__ import annotations
 

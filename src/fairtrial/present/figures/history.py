@@ -40,7 +40,7 @@ def measured(arm: ArmSummary, metric: str, at: float, href: str) -> Measurement 
 def history_figure(
     history: Mapping[str, Sequence[Measurement]], leading: Collection[str], *, metric: str = ""
 ) -> tuple[Markup, int]:
-    """Return arms over time and how many are not shown; arms of a single run are a point beside the others' lines."""
+    """Return arms over time and how many are not shown; arms of a single run are a point next to the others' lines."""
     shown = list(history.items())[:_MOST_ARMS]
     lines = [Curve(arm, points, "lead" if arm in leading else "") for arm, points in shown]
     within = None if metric else (0.0, 100.0)

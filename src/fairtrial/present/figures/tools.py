@@ -65,7 +65,7 @@ def _headline(report: ToolReport) -> str:
     if len(report.gains) == 1:
         return gain_sentence(report.gains[0], report.metric)
     verdicts = [gain.score.verdict for gain in report.gains]
-    words = [("better", "help"), ("worse", "hurt"), ("cannot tell", "cannot be told")]
+    words = [("better", "help"), ("worse", "hurt"), ("cannot tell", "unknown")]
     counts = [f"{verdicts.count(verdict)} {said}" for verdict, said in words if verdict in verdicts]
     return f"Of {len(verdicts)} comparisons with and without: {', '.join(counts) or 'no relevant difference'}."
 

@@ -81,7 +81,7 @@ def is_turned(comparisons: Comparisons) -> bool:
 
 
 def source_name(label: str, comparisons: Comparisons) -> str:
-    """Return what people call a source: `run 3`."""
+    """Return the display name of a source: `run 3`."""
     return next((one.name for one in comparisons.names if one.label == label), label)
 
 

@@ -177,7 +177,7 @@ def _on_this_case_line(pair: Comparison) -> str:
 
 
 def _paired_t_line(pair: Comparison) -> str | None:
-    """Give the textbook's test beside a verdict that was reached in another way; None if it is the same test."""
+    """Give the textbook's test next to a verdict that was reached in another way; None if it is the same test."""
     plain = pair.method == "t" and not pair.wordings
     if pair.paired_t is None or pair.p_value is None or plain or pair.labels or pair.variance_saved is not None:
         return None

@@ -227,7 +227,7 @@ def decided_words(board: Leaderboard) -> str:
 
 
 def standing_words(board: Leaderboard) -> tuple[str, str]:
-    """Return the glyph and the words for how the first arm stands: `▲ ahead by 8.1`, `? a tie of 3`."""
+    """Return the glyph and the words for the position of the first arm: `▲ ahead by 8.1`, `? a tie of 3`."""
     leading = board.leading
     if len(board.places) == 1:
         return "", "the only arm"

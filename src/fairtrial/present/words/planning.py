@@ -29,7 +29,7 @@ def power_line(pair: PairPower, power: float) -> str:
 
 
 def _how_often(power: float) -> str:
-    """Return a probability as people say it: `4 of 5`, or `90 % of`."""
+    """Return a probability in everyday words: `4 of 5`, or `90 % of`."""
     return "4 of 5" if round(power, 6) == 0.8 else f"{100 * power:g} % of"
 
 

@@ -62,7 +62,7 @@ def metric_lines(arm: ArmSummary) -> list[str]:
 
 
 def within_words(name: str, metric: Metric, shown: Callable[[float], str]) -> str:
-    """Say how much a metric varies between answers to one case: `sd 0.40 within a case`; beside ours, k-eval's."""
+    """Say how much a metric varies between answers to one case: `sd 0.40 within a case`; next to ours, k-eval's."""
     if metric.repeat_sd is None:
         return ""
     words = f"{deviation(metric.repeat_sd, shown)} within a case"

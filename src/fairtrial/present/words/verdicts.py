@@ -1,8 +1,8 @@
-"""The verdict on two arms in words: the one place where it is said, for every surface.
+"""The verdict on two arms in words: the one place that words it, for every surface.
 
 A sentence always has the better arm as its subject, or the one that is ahead so far, and gives its lead: the difference
 turned so that it is positive where the subject is better, whatever the metric and however the arms were named.
-JSON documents keep the names of verdicts; what people read is in `WORDS`.
+JSON documents keep the names of verdicts; what users read is in `WORDS`.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def verdict_parts(lead: Lead, margin: float | None = None, failed: int = 0) -> l
 
 
 def _so_far(lead: Lead) -> list[Part]:
-    """Say how two arms stand that are too close to call."""
+    """Describe two arms that are too close to call."""
     if lead.cases == 1:
         return [Part("there is only one case."), *(_here(lead.here) if lead.here else ())]
     if not round(lead.lead or 0.0, 12):
@@ -134,7 +134,7 @@ def _so_far(lead: Lead) -> list[Part]:
 
 
 def _here(lead: Lead) -> list[Part]:
-    """Say how two arms stand on the only case, over their answers to it."""
+    """Compare two arms on the only case, over their answers to it."""
     lead = _ahead_first(lead)
     said = " On this case, "
     if not round(lead.lead or 0.0, 12):
@@ -203,7 +203,7 @@ def _sentence_digits(lead: Lead) -> int:
 
 
 def _digits(values: Sequence[float], metric: str, digits: int) -> list[str]:
-    """Format values with at least so many digits, and with as many as it takes to keep each on its side of 0."""
+    """Format values with at least this many digits, and with as many as it takes to keep each on its side of 0."""
     factor = Scale(metric).factor
     exact = [factor * value for value in values]
     while digits < 9 and any((round(value, digits) == 0) != (value == 0) for value in exact):

@@ -79,7 +79,7 @@ class GoogleBatches(BatchApi):
     """Batches at Google."""
 
     def _url(self, path: str, *, upload: bool = False, query: str = "") -> str:
-        """Return an address beside that of the models."""
+        """Return an address next to that of the models."""
         model = urlsplit(str(self.target.url()))
         before, _, version = model.path.partition("/models/")[0].rpartition("/")
         path = f"{before}/upload/{version}/{path}" if upload else f"{before}/{version}/{path}"

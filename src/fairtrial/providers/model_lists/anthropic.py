@@ -1,4 +1,4 @@
-"""Anthropic's models: lifecycle, limits, files, schemas, and how they can be told how much to think."""
+"""Anthropic's models: lifecycle, limits, files, schemas, and how their thinking can be set."""
 
 from __future__ import annotations
 

@@ -275,14 +275,14 @@ class LogWriter:
         others = [name for name in self.metrics if name != self.primary]
         if others:
             why = "as chosen" if self.choice.columns.score else "the first that the tool names; --score chooses another"
-            yield f"`{self.primary}` is the score ({why}); metrics beside it: {', '.join(others)}"
+            yield f"`{self.primary}` is the score ({why}); other metrics: {', '.join(others)}"
         graded = [name for name in self.metrics if name in self.ranges.assumed and name in self.graded]
         if graded:
             yield f"{', '.join(graded)}: taken to go from 0 to 1, as all values do; --scale says otherwise"
         if self.failed:
             yield f"{counted(self.failed, 'failed sample')}: failures are not scores, and no mean here counts them as 0"
         if self.doubled:
-            yield f"{counted(self.doubled, 'sample')} left out: the same sample and epoch stood there before"
+            yield f"{counted(self.doubled, 'sample')} left out: duplicates of the same sample and epoch"
 
     def _missing(self) -> list[str]:
         missing = list(self.log.missing)

@@ -68,7 +68,7 @@ class TracesRead(msgspec.Struct, kw_only=True):
     redacted: Counter[str] = msgspec.field(default_factory=Counter)
 
     def lines(self) -> list[str]:
-        """Return what people should know about it."""
+        """Return what the user should know about it."""
         read = counted(self.calls, "recorded call")
         lines = [f"{read}, {counted(self.cases, 'case')}, {counted(self.duplicates, 'duplicate')} left out"]
         if self.redacted:
@@ -81,9 +81,7 @@ class TracesRead(msgspec.Struct, kw_only=True):
             lines.append(f"{each}: the user's turns are kept, the answers between them are given anew")
         if self.with_tools:
             each = counted(self.with_tools, "case")
-            lines.append(
-                f"{each} with calls of tools, which are kept beside them; `--expected tools` makes them what is right"
-            )
+            lines.append(f"{each} with tool calls, which are kept; `--expected tools` makes them the expected calls")
         if self.with_context:
             each = counted(self.with_context, "case")
             lines.append(f"{each} with retrieved texts: use the variable `{_CONTEXT}` in a prompt")
@@ -121,7 +119,7 @@ class _Import:
             raise FairtrialError(f"--where {column}: {problem}")
 
     def write(self) -> TracesRead:
-        """Write the cases to a temporary file first: what stands above them is known only at the end."""
+        """Write the cases to a temporary file first: what comes above them is known only at the end."""
         partial = self._output.with_name(f".{self._output.name}.part")
         try:
             with tempfile.TemporaryFile("w+", encoding="utf-8") as cases, partial.open("w", encoding="utf-8") as file:

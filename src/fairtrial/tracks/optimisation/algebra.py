@@ -55,7 +55,7 @@ class Sum:
             return value
         if isinstance(value, int | float):
             return cls({(): float(value)})
-        raise FormulaError("a vector stands where a number is needed")
+        raise FormulaError("there is a vector where a number is needed")
 
     @property
     def constant(self) -> float | None:

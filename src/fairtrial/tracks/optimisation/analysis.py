@@ -1,7 +1,7 @@
 """Compare prompt styles on optimisation problems: rates, gaps and two composites for every arm, and every pair of arms.
 
 The composite is the guide's: following and closeness, as it is claimed by the objective alone. An infeasible point can
-have any objective, so the quality composite, which counts feasibility, stands beside it.
+have any objective, so the quality composite, which counts feasibility, is reported next to it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,12 @@ MEASURES = (
     *GAPS,
     *REPORTED,
 )
-BESIDE = (QUALITY_COMPOSITE, "instruction_following", "feasible", "normalised_gap")  # compared beside the composite
+BESIDE = (
+    QUALITY_COMPOSITE,
+    "instruction_following",
+    "feasible",
+    "normalised_gap",
+)  # compared in addition to the composite
 KINDS = ("difficulty", "n", "family")
 _MOST_ANSWERS = 5000  # that are drawn one by one
 Values = Mapping[str, float]  # the metrics of one trial
@@ -123,13 +128,13 @@ class OptimisationReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def names(self) -> dict[str, str]:
-        """What people call the arms: with one target, its name would only be repeated, and the style is enough."""
+        """The display names of the arms: with one target, its name would only be repeated, and the style is enough."""
         if len({arm.target for arm in self.arms}) > 1:
             return {}
         return {arm.arm: arm.style for arm in self.arms if arm.arm != arm.target}
 
     def shown(self) -> OptimisationReport:
-        """Return the report as people read it; programs get the whole names of arms."""
+        """Return the report with readable names; programs get the whole names of arms."""
         names = self.names
         return msgspec.structs.replace(
             self,
@@ -139,7 +144,7 @@ class OptimisationReport(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def kinds(self, by: str) -> list[str]:
-        """Return the kinds of problems of one attribute, in the order in which people read them."""
+        """Return the kinds of problems of one attribute, in their usual order."""
         return sorted({kind for arm in self.arms for kind in arm.by[by]}, key=in_order)
 
 

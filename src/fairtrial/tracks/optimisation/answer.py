@@ -46,7 +46,7 @@ def read_answer(text: str, n: int, *, truncated: bool = False, prompt: str = "")
     """Find the object in an answer and check it. A cut-off answer is recognised even if nothing can be parsed.
 
     Args:
-        prompt: What was asked: lines that only repeat it are no part of the answer.
+        prompt: What was asked: lines that only repeat it are not part of the answer.
     """
     own, repeated = without_prompt(text, prompt)
     answer, only_json = _object(own)

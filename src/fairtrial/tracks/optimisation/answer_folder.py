@@ -50,7 +50,7 @@ def read_instances(folder: Path) -> list[Instance]:
     if is_flat(folder):
         if filled:
             raise FairtrialError(
-                f"{folder} has answers beside folders with answers; move those of one instance into a folder"
+                f"{folder} has answers next to folders with answers; move those of one instance into a folder"
             )
         return [_instance(folder.resolve())]
     if not inside:

@@ -25,7 +25,7 @@ class Draws:
         return low + int(self._random.random() * (high - low + 1))
 
     def decimal(self, low: float, high: float, digits: int) -> float:
-        """Return a number with at most so many digits after the point."""
+        """Return a number with at most this many digits after the point."""
         scale: int = 10**digits
         return self.whole(round(low * scale), round(high * scale)) / scale
 

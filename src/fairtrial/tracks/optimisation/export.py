@@ -101,7 +101,7 @@ def _groups(problem: Problem) -> list[tuple[str, list[int], bool]]:
 
 
 def _named_groups(problem: Problem) -> list[tuple[str, list[int], bool]]:
-    """Return the names with their variables; empty if a name is no name in a file, or the numbers are not in order."""
+    """Return names with their variables; empty if a file cannot have such a name, or the numbers are not in order."""
     whole = set(problem.integers)
     groups: dict[str, list[int]] = {}
     for i, name in enumerate(problem.names):

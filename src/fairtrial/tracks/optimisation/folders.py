@@ -108,7 +108,7 @@ def read_folder(folder: Path, *, time_limit: float = 60.0, partial_credit: bool 
 
 
 def describe_folder(folder: Path, suite: Suite) -> list[str]:
-    """Say what the answers of a folder are held against, and where its baselines are not what its problems have."""
+    """Say what the answers of a folder are compared with, and where its baselines are not what its problems have."""
     instances = read_instances(folder)
     known = [one for one in instances if one.problem is not None]
     lines = []

@@ -185,7 +185,7 @@ class Interpreter:
         return transposed(self._value(node.value, names), lambda: _source(node))
 
     def _comparison(self, node: ast.Compare, _: dict[str, Any]) -> Any:
-        raise FormulaError("a comparison can only stand between the two sides of a constraint")
+        raise FormulaError("a comparison can only be between the two sides of a constraint")
 
     def _named(self, node: ast.Name, names: dict[str, Any]) -> Any:
         name = node.id

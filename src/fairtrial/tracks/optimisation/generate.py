@@ -25,7 +25,7 @@ CERTIFICATES = "certificates.json"
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which problems to generate: `count` for every family and size, each with so many other wordings."""
+    """Which problems to generate: `count` for every family and size, each with this many other wordings."""
 
     families: tuple[str, ...]
     sizes: tuple[int, ...]

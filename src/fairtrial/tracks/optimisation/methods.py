@@ -63,7 +63,7 @@ def _verified(report: OptimisationReport) -> str:
     )
     alone = (
         f"Of {counted(setup.problems - setup.known, 'problem')}, only the baseline is known: the objective is the one "
-        "that an answer claims, and nothing is said about feasibility."
+        "that an answer claims, and feasibility is unknown."
     )
     told = [*([known] if setup.known else []), *([alone] if setup.known < setup.problems else [])]
     gaps = [_GAPS[kind] for kind in setup.gaps]
@@ -105,7 +105,7 @@ def _compared(report: OptimisationReport) -> str:
         "the same problems: answers to a problem were averaged first, problems of one family form a cluster "
         f"({counted(pair.units, 'unit')}; {method_words(pair)}).{wordings} Confidence intervals are 95 %{together}. "
         "Student's t-test paired by problem, which takes no account of families, wordings or limits of the scale, "
-        "stands beside it. "
+        "is given next to it. "
         "Deviations are sample standard deviations between problems."
     )
 

@@ -294,7 +294,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def unknown(cls, problem: Problem, time_limit: float) -> Baseline:
-        """Return that nothing is known of a problem after so many seconds."""
+        """Return that nothing is known of a problem after this many seconds."""
         return cls(
             problem=problem.id,
             status="unknown",
@@ -317,7 +317,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
         return {"x": self.x, "objective_value": self.objective, "status": status}
 
     def as_reference(self, problem: Problem) -> dict[str, Any]:
-        """Return the baseline as an answer, with what other answers can be held against."""
+        """Return the baseline as an answer, with what other answers can be compared with."""
         more = {"sense": problem.sense, "bound": self.bound, "random_objective": self.random_objective}
         return {**self.as_answer(), **more}
 

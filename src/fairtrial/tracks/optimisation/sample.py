@@ -106,7 +106,7 @@ def _draw(problem: Problem, rng: np.random.Generator) -> Floats:
 
 
 def _plausible(problem: Problem, points: Floats) -> Floats:
-    """Return the points that violate no linear constraint by much, which is told for all at once."""
+    """Return the points that violate no linear constraint by much, which is checked for all at once."""
     rows = [row for row in problem.constraints if row.body.is_linear]
     matrix, low, high = _rows(msgspec.structs.replace(problem, constraints=tuple(rows)))
     count = len(rows)

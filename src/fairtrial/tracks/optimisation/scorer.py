@@ -59,7 +59,9 @@ class Optimisation(Scorer, frozen=True, kw_only=True):
     sees_all: ClassVar[bool] = True
     tolerance: Annotated[float, msgspec.Meta(gt=0)] | None = None  # None: the problem's own, 1e-6 unless it says so
     report_tolerance: Annotated[float, msgspec.Meta(gt=0)] = 1e-3
-    partial_credit: bool = False  # whether reported violations give a credit too, as a metric beside the quality
+    partial_credit: bool = (
+        False  # whether reported violations give a credit too, as a metric in addition to the quality
+    )
     answer: Literal["point", "code"] = "point"
     sandbox: Sandbox = "bubblewrap"  # for code; none: it runs with the user's rights
     seconds: Annotated[float, msgspec.Meta(gt=0)] = SECONDS
@@ -164,7 +166,7 @@ def problem_of(case: Case) -> tuple[Problem | None, Baseline]:
 
 
 def _asked(context: ScoreContext) -> str:
-    """Return all that was sent, without which an echo cannot be told from an answer."""
+    """Return all that was sent, without which an echo looks like an answer."""
     sent = [str(message.get("content", "")) for message in context.messages if message.get("role") != "assistant"]
     return "\n".join([context.case.input, *sent])
 

@@ -1,7 +1,7 @@
 """Solving in processes of our own, one for each processor: no problem can hang, crash or fill the memory of its asker.
 
 Each worker (`worker`) is driven by a thread that starts it, gives it one problem after the other, keeps the best result
-that it has reported, and kills it when a problem takes too long or when nobody wants the result any more.
+that it has reported, and kills it when a problem takes too long or when the result is no longer wanted.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def _terms(body: Expression, n: int) -> list[str]:
 
 
 def _formula(text: str) -> str:
-    """Return a formula as people write it: x_1 for x[0], ^ for powers, 2 for 2.0."""
+    """Return a formula in the usual notation: x_1 for x[0], ^ for powers, 2 for 2.0."""
     text = _VARIABLE.sub(lambda match: f"x_{int(match[1]) + 1}", text).replace("**", "^")
     return _FLOAT.sub(lambda match: number(float(match[0])), text)
 

@@ -260,14 +260,14 @@ def _row(arm: str, part: Slice) -> Row:
 
 
 def shown_cells(part: Slice, most_digits: int = 9) -> list[Shown]:
-    """Return a style's cell for every measure, with at most so many digits."""
+    """Return a style's cell for every measure, with at most this many digits."""
     return [
         _shown(part.cells.get(measure.key), measure.factor, min(measure.digits, most_digits)) for measure in MEASURES
     ]
 
 
 def shown_number(value: float, digits: int) -> str:
-    """Format a number with so many digits; one that is nearly 0 is not called 0, which is the optimum itself."""
+    """Format a number with this many digits; one that is nearly 0 is not called 0, which is the optimum itself."""
     rounded = round(value, digits) + 0.0
     small = not rounded and abs(value) > _NEARLY_ZERO
     return signs(f"{value:.1g}" if small else f"{rounded:.{digits}f}")
@@ -279,7 +279,7 @@ def _shown(cell: Cell | None, factor: float, digits: int) -> Shown:
 
     if cell is None or cell.mean is None:
         return Shown("–")
-    # With one problem there is none between problems; with others beside it, the two are never mixed.
+    # With one problem there is none between problems; with others next to it, the two are never mixed.
     spread = cell.within if cell.over_answers else cell.std_dev
     return Shown(
         number(cell.mean),
@@ -299,7 +299,7 @@ def gap_notes(report: OptimisationReport) -> list[str]:
 
 
 def table_note(report: OptimisationReport) -> str:
-    """Say what stands in a cell of the table."""
+    """Say what is in a cell of the table."""
     if report.one_instance:
         return (
             "The mean over the answers, their standard deviation (sd), and the 95 % interval of the mean over answers "
@@ -315,7 +315,7 @@ GAP_WORDS = "Relative gap: |f − f*| / max(|f*|, 1e-8); absolute gap: |f − f*
 
 
 def gap_note(report: OptimisationReport) -> str:
-    """Say what stands in a cell of the table of gaps."""
+    """Say what is in a cell of the table of gaps."""
     over = "answers" if report.one_instance else "problems"
     return f"Over answers that give a point: the mean, its standard deviation between {over} (sd), and the median."
 
@@ -326,13 +326,13 @@ def difference_note(report: OptimisationReport) -> str:
 
 
 _HERE_NOTE = (
-    " On this instance, the answers are the sample: p is that of the two-sample t-test with pooled variance, beside it "
-    "that of the t-test paired by run, and count says how many answers each style has. Nothing follows for other "
+    " On this instance, the answers are the sample: p is that of the two-sample t-test with pooled variance, followed "
+    "by that of the t-test paired by run, and count says how many answers each style has. Nothing follows for other "
     "problems."
 )
 _DIFFERENCE_NOTE = (
     "Differences are paired by problem. Intervals and p-values hold for all pairs together (Holm), by the composite "
-    "and, as a second family, by the other measures; those by difficulty are adjusted for each other too. Beside them: "
+    "and, as a second family, by the other measures; those by difficulty are adjusted for each other too. Also shown: "
     "the p of the paired t-test over problems, which takes no account of families, wordings, limits of the scale or "
     "other pairs."
 )

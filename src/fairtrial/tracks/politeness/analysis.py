@@ -129,7 +129,7 @@ def _pairs(run: Run, tones: list[ToneAccuracy], accuracies: dict[str, dict[int, 
                 t_statistic=test.t_statistic if test else None,
                 freedom=test.freedom if test else None,
                 p_runs=test.p_value if test else None,
-                note=test.note if test else "one run: nothing can be said",
+                note=test.note if test else "one run: no test is possible",
                 ci95=interval,
                 p_questions=found.p_adjusted if found else None,
             )

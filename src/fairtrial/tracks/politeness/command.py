@@ -49,9 +49,9 @@ _DIFFERENCES = (
 
 @click.command()
 @click.argument("targets", nargs=-1)
-@option("--demo", is_flag=True, help="Use a scripted model that does not care for tone: no API key, no network.")
-@option("--run", "run_id", metavar="RUN", help="Only analyse a run that was made before.")
-@option("--runs", type=click.IntRange(min=1), default=10, show_default=True, help="How often everything is asked.")
+@option("--demo", is_flag=True, help="Use a scripted model that is indifferent to tone: no API key, no network.")
+@option("--run", "run_id", metavar="RUN", help="Only analyse an earlier run.")
+@option("--runs", type=click.IntRange(min=1), default=10, show_default=True, help="How many times everything is asked.")
 @option("--limit", type=click.IntRange(min=1, max=50), help="Only N of the 50 questions, drawn at random.")
 @option("--first", type=click.IntRange(min=1, max=50), help="Only the first N of the 50 questions.")
 @option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time.")

@@ -215,7 +215,7 @@ class TestTables:
         code, _, err = cli("import", "results", "t.jsonl", *options)
         assert code == 1 and "say its worst and best value with --scale" in err and not Store().runs()
         assert cli("import", "results", "t.jsonl", *options, "--scale", "1..5")[0] == 0
-        assert "is no scale" in cli("import", "results", "t.jsonl", *options, "--scale", "5")[2]
+        assert "is not a scale" in cli("import", "results", "t.jsonl", *options, "--scale", "5")[2]
 
     def test_a_missing_column_is_named_with_the_nearest(self, cli, tmp_path):  # noqa: F811
         rows(tmp_path / "t.jsonl", {"case": 1, "model": "a", "score": 1})

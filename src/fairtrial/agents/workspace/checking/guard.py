@@ -1,6 +1,6 @@
 """Imports of a check: what is installed comes before what an agent has left in the workspace.
 
-Run on its own, in whichever Python a check is written for; `sitecustomize.py` and `referee.py` beside it use it.
+Run on its own, in whichever Python a check is written for; `sitecustomize.py` and `referee.py` next to it use it.
 """
 
 import os
@@ -42,7 +42,7 @@ class Changed:
 
 
 class _Trusted:
-    """Finds modules beside the check that are no work of the agent, then where they are installed."""
+    """Finds modules next to the check that are not the agent's work, then where they are installed."""
 
     def __init__(self, changed: Changed, folder: str, installed: "list[str]") -> None:
         self._changed, self._folder, self._installed = changed, folder, installed

@@ -1,7 +1,7 @@
 """Runs a check that is written in Python, and says what it came to in a way that what it checks cannot imitate.
 
 `python referee.py WORKSPACE OWN CHANGED [-m MODULE | -c CODE | SCRIPT] ARGS…`: OWN is a folder with the check's own
-files, CHANGED a file that lists what the agent has added or changed. The first line of the input is a word that nobody
+files, CHANGED a file that lists what the agent has added or changed. The first line of the input is a word that nothing
 else knows. The verdict is the line of output that starts with it: how the check itself ended, and the score that the
 check itself printed. A check that is ended by what it imports has no verdict.
 
@@ -173,7 +173,7 @@ def _start(command: "list[str]", own: str, changed: "guard.Changed") -> None:
 
 
 def _look_in(changed: "guard.Changed", folder: str) -> None:
-    """Let modules be found beside the check, the agent's last of all."""
+    """Let modules be found next to the check, the agent's last of all."""
     guard.trust_installed(changed, folder)
     sys.path += dict.fromkeys((folder, changed.workspace))
 

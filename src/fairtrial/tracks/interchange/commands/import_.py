@@ -23,8 +23,8 @@ from fairtrial.foreign.suites import write_suite
 from fairtrial.text.printable import counted
 
 _KINDS = {  # what is imported, if it is not a suite: modules of their own
-    "results": "Import results of other tools as runs: compare, rank, report.",
-    "traces": "Make cases of recorded calls: OpenTelemetry, Langfuse, Logfire.",
+    "results": "Import results from other tools as runs: compare, rank, report.",
+    "traces": "Turn recorded calls into cases: OpenTelemetry, Langfuse, Logfire.",
 }
 _MOST_FILES = 10  # that are listed one by one
 _REASONS_SHOWN = 20
@@ -59,7 +59,7 @@ def _summary(tool: str) -> str:
 
 @click.group(cls=_Imports, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def command() -> None:
-    """Import results of other tools or recorded calls, or convert a suite of another tool (`TOOL FILE`)."""
+    """Import results from other tools or recorded calls, or convert another tool's suite (`TOOL FILE`)."""
 
 
 def _suite_command(tool: str) -> click.Command:
@@ -98,7 +98,7 @@ def _suite_command(tool: str) -> click.Command:
 _SUITE_HELP = """Convert FILE, a suite of {tool}, to a fairtrial suite.
 
 Everything that has no counterpart here is listed; nothing is dropped silently. The suite is checked as `validate
---no-keys` does; code of the original that it needs is written beside it."""
+--no-keys` does; code of the original that it needs is written next to it."""
 
 
 def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool, sandbox: Any, answer: str) -> int:
@@ -120,7 +120,7 @@ def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool
     for path in list(written)[:_MOST_FILES]:
         click.echo(f"written: {path} (code of the original)", err=True)
     if len(written) > _MOST_FILES:
-        click.echo(f"written: {counted(len(written) - _MOST_FILES, 'more file')} beside it", err=True)
+        click.echo(f"written: {counted(len(written) - _MOST_FILES, 'more file')} next to it", err=True)
     _list("not converted", imported.findings)
     _list("works differently", imported.differences)
     return _check(output, file if file.is_dir() else file.parent)
@@ -135,7 +135,7 @@ def _importer(tool: str, output: Path, *, run_code: bool, answer: str) -> Any:
         if not hasattr(importer, "answer"):
             raise FairtrialError(f"--answer is for benchmarks of optimisation, which {tool} is not")
         importer.answer = answer
-    if hasattr(importer, "output"):  # what stands beside the suite is named after it
+    if hasattr(importer, "output"):  # what stands next to the suite is named after it
         importer.output = output
     return importer
 

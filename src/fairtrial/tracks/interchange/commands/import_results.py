@@ -58,7 +58,7 @@ def command(
     as_json: bool,
     **columns: str | None,
 ) -> None:
-    """Import results of other tools as runs; then compare, rank, gate and report work on them.
+    """Import results from other tools as runs; then compare, rank, gate and report work on them.
 
     FILES are logs of inspect-ai (.eval, .json), lm-eval, promptfoo (JSON or its database), DeepEval, pydantic-evals,
     k-eval, Benchmaker, Every Eval Ever, OpenAI evals or HELM, or any table with columns for case, arm and score; or
@@ -86,9 +86,9 @@ def read_scales(texts: Sequence[str]) -> dict[str, Scale]:
         try:
             pair = (float(worst), float(best))
         except ValueError:
-            raise click.UsageError(f"--scale {text} is no scale: write WORST..BEST, such as 1..5") from None
+            raise click.UsageError(f"--scale {text} is not a scale: write WORST..BEST, such as 1..5") from None
         if not dots or pair[0] == pair[1]:
-            raise click.UsageError(f"--scale {text} is no scale: write WORST..BEST, such as 1..5")
+            raise click.UsageError(f"--scale {text} is not a scale: write WORST..BEST, such as 1..5")
         scales[name] = pair
     return scales
 

@@ -43,7 +43,7 @@ def _formatted(record: dict[str, Any]) -> str:
 
 
 def write_folder(run: Run, folder: Path) -> None:
-    """Write the record of every target, and beside it the rows of its trials, in one pass over them."""
+    """Write the record of every target, and next to it the rows of its trials, in one pass over them."""
     with ExitStack() as stack:
         parts = {}
         for target, record in zip(_targets(run), records(run), strict=True):

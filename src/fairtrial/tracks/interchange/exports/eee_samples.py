@@ -1,4 +1,4 @@
-"""The rows of Every Eval Ever: one for each trial and result, in a file beside the record that they belong to."""
+"""The rows of Every Eval Ever: one for each trial and result, in a file next to the record that they belong to."""
 
 from __future__ import annotations
 

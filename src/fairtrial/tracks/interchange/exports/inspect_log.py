@@ -108,7 +108,7 @@ class _Measured(NamedTuple):
         return [self.scorer, *(name for name in self.metrics if name != self.scorer)]
 
     def results(self) -> list[Document]:
-        """Return mean and standard error as inspect-ai computes them, and our interval beside them."""
+        """Return mean and standard error as inspect-ai computes them, and our interval next to them."""
         score = self._result(self.scorer, list(self.scores.means), self.scores.clusters)
         score["metrics"] |= _ours(self.summary)
         cluster_of = dict(zip(self.scores.positions, self.scores.clusters, strict=True))

@@ -1,7 +1,7 @@
 """Import tasks of Harbor, which Terminal-Bench 2 is made of: folders with `task.toml`, `instruction.md` and tests.
 
 A task there is a container with absolute paths. Here an agent works in a folder of its own: paths below the container's
-working directory become paths in that folder, in the instruction and in the tests, which are written beside the suite.
+working directory become paths in that folder, in the instruction and in the tests, which are written next to the suite.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ class _Task:
                 setup.append(f"mkdir -p $(dirname '{goal}') && mv '{path.name}' '{goal}'")
 
     def _tests(self, workdir: str) -> str:
-        """Write the tests with relative paths beside the suite; return the folder that the check takes them from."""
+        """Write the tests with relative paths next to the suite; return the folder that the check takes them from."""
         source, target = self._folder / "tests", f"{self._name}.tests"
         if not (source / "test.sh").is_file():
             raise FairtrialError(f"{source} has no test.sh")

@@ -50,7 +50,7 @@ _DIFFERENCES = {
     "judge": "when a judge fails, the agent is not asked to answer again",
     "variables": (
         "of your environment, the agent gets what leads to its model and what `env` names, not everything: secrets "
-        "beside it stay yours"
+        "next to it stay yours"
     ),
     "limits": (
         f"an answer may take {AGENT_TIMEOUT:g} s (`timeout`) and 30 turns (`max_turns`); k-eval has no such limits"

@@ -26,7 +26,7 @@ class McpEval:
             data = read_yaml(file)  # JSON is YAML
             if not isinstance(data, dict) or not isinstance(data.get("cases"), list):
                 raise FairtrialError(
-                    f"{file} is no dataset of mcp-eval: it has no `cases`. Tests in Python are not imported; "
+                    f"{file} is not an mcp-eval dataset: it has no `cases`. Tests in Python are not imported; "
                     "`Dataset.to_file` writes a dataset"
                 )
             return _Reader(file, data).read()
@@ -52,7 +52,7 @@ class _Reader:
         return Imported(with_judge(suite), self._findings.listed(), differences)
 
     def _servers(self) -> dict[str, Any]:
-        """Return the servers of the settings beside the dataset, or above it."""
+        """Return the servers of the settings next to the dataset, or above it."""
         wanted = self._data.get("server_name")
         for folder in self._file.absolute().parents[:3]:
             for name in _SETTINGS:

@@ -50,7 +50,7 @@ _ELSEWHERE = {  # what is not part of a suite here
     "tags": "`fairtrial tag` puts them on a run",
     "tracing": "agents report their tool calls by themselves (docs/targets.md)",
     "derivedMetrics": "computed from other scores: `fairtrial export` has the parts of the scores",
-    "basePath": "files are looked for beside the configuration",
+    "basePath": "files are looked for next to the configuration",
 }
 _KEYS = {
     "extensions": "start and stop what is needed around `fairtrial run`; an agent with a `workspace` has a new folder "
@@ -186,7 +186,7 @@ class _Reader:
         name = target if isinstance(target, str) else (target or {}).get("target", _DEFAULT_JUDGE)
         turns = max(int((config or {}).get("maxTurns") or 10) for config in found)
         self.notes.differs(
-            f"the simulated user is played by {name}, is told when to stop, and begins with a greeting; "
+            f"the simulated user is played by {name}, learns when to stop, and begins with a greeting; "
             f"`max_turns` is {turns} for all cases"
         )
         return made, {"user": {"target": name, "persona": f"{{{{ {INSTRUCTIONS} }}}}", "max_turns": turns}}
@@ -384,7 +384,7 @@ def _with_judges(value: Any, names: list[str]) -> Any:
 
 
 def _finished(value: Any) -> Any:
-    """Return a value with every text as it stands in a suite."""
+    """Return a value with every text as it is written in a suite."""
     if isinstance(value, FileRef):
         return value
     if isinstance(value, str):

@@ -218,7 +218,7 @@ def params_of(config: Any, known: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def chat_or_text(value: Any) -> str:
-    """Return a question as text; a chat may be written as JSON in a text, or stand in a list of one such text."""
+    """Return a question as text; a chat may be written as JSON in a text, or be in a list of one such text."""
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         value = value[0]
     if isinstance(value, str) and value.startswith('[{"role"'):

@@ -97,7 +97,7 @@ def _failed(one: dict[str, Any]) -> bool:
 def _unmarked(score: dict[str, Any]) -> str | None:
     """Return why a judge gave no mark; None if it gave one.
 
-    Benchmaker writes a 0 that nobody is confident of. A 0 that its scorer meant has a confidence, or none is said.
+    Benchmaker writes a 0 with confidence 0. A 0 that its scorer meant has a confidence, or none is given.
     """
     if number_of(score.get("score")) != 0:
         return None

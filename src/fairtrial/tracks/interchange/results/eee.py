@@ -58,7 +58,7 @@ class Eee:
             if beside is not None:
                 samples.setdefault(beside, Source(beside))
             elif not samples:
-                raise FairtrialError(f"{source.name} has means alone: put its {_SAMPLES.strip('_')} beside it")
+                raise FairtrialError(f"{source.name} has means alone: put its {_SAMPLES.strip('_')} next to it")
         for source in samples.values():
             stem = source.path.name.split(_SAMPLES)[0]
             beside = source.path.parent / f"{stem}.json"

@@ -203,7 +203,7 @@ _FINISHES = {"max_tokens": "length", "model_length": "length"}
 
 
 class _Texts:
-    """Texts of a sample; those that are long stand apart from it, as attachments."""
+    """Texts of a sample; those that are long are separate from it, as attachments."""
 
     def __init__(self, sample: SampleEntry) -> None:
         self._raw = sample.attachments
@@ -238,7 +238,7 @@ def _marks(sample: SampleEntry) -> tuple[dict[str, float], dict[str, str], dict[
         for name, value in _entries(scorer, score.value, scores):
             mark = mark_of(value)
             if mark is None:
-                unscored[name] = "the scorer gave no value" if value is None else f"`{str(value)[:50]}` is no number"
+                unscored[name] = "the scorer gave no value" if value is None else f"`{str(value)[:50]}` is not a number"
             else:
                 values[name] = mark
             if score.explanation:

@@ -30,7 +30,7 @@ class KEval:
     """Reads results of k-eval."""
 
     def recognises(self, source: Source) -> bool:
-        """Rows have the details of every run; the file beside them names k-eval."""
+        """Rows have the details of every run; the file next to them names k-eval."""
         if source.suffix == ".jsonl":
             return {"run_details", "evaluation_name", "sample_idx"} <= source.first.keys()
         return {"schema_version", "evaluation_results", "eval_library"} <= source.keys and dict_of(
@@ -46,7 +46,7 @@ class KEval:
             beside = [source.path.parent / f"{stem}{_DETAILED}{packed}" for packed in ("", ".gz")]
             found = next((path for path in beside if path.is_file()), None)
             if found is None:
-                raise FairtrialError(f"{source.name} has means alone: put {stem}{_DETAILED} beside it")
+                raise FairtrialError(f"{source.name} has means alone: put {stem}{_DETAILED} next to it")
             rows.setdefault(found, Source(found))
         for path, source in rows.items():
             yield _log(source, wholes.get(path.name.split(".")[0]) or _beside(source))
@@ -74,14 +74,14 @@ def _log(source: Source, whole: Source | None) -> Log:
         dataset_sha256=_dataset_sha256(facts),
         notes=[
             f"`{MEAN}` is the mean of the three marks, which is the score of fairtrial's golden_judge too",
-            "k-eval keeps unverified claims by case and condition: each stands with the first answer there",
+            "k-eval keeps unverified claims by case and condition: each is with the first answer there",
         ],
         missing=["tokens of single answers", "the judge's model"],
     )
 
 
 def _dataset_sha256(facts: dict[str, Any]) -> str:
-    """Return the hash of the golden dataset, which stands with every condition."""
+    """Return the hash of the golden dataset, which every condition has."""
     given = (dict_of(dict_of(result).get("source_data")) for result in list_of(facts.get("evaluation_results")))
     return next((str(data["dataset_sha256"]) for data in given if data.get("dataset_sha256")), "")
 

@@ -60,7 +60,7 @@ class LmEval:
             beside = {found: samples.pop(found) if found in samples else Source(found) for found in _samples_of(path)}
             if not beside:
                 raise FairtrialError(
-                    f"{source.name} has means alone: put samples_TASK_DATE.jsonl beside it (lm-eval writes them with "
+                    f"{source.name} has means alone: put samples_TASK_DATE.jsonl next to it (lm-eval writes them with "
                     "--log_samples)"
                 )
             by_task = {_task(one): one for one in beside.values()}
@@ -261,7 +261,7 @@ def _prompt(row: dict[str, Any]) -> str:
 
 
 def _asked(prompt: str, row: dict[str, Any]) -> str:
-    """Return the question: the one text of the document that stands in the prompt, else the end of the prompt.
+    """Return the question: the one text of the document that is in the prompt, else the end of the prompt.
 
     A prompt has examples and words around the question, which other tools do not have or have in other ways.
     """

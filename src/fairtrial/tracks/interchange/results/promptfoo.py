@@ -245,7 +245,7 @@ def _database(source: Source, columns: Columns) -> Iterator[Log]:
     with _opened(source) as database:
         names = {row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if "evals" not in names:
-            raise FairtrialError(f"{source.name} is no database of promptfoo: it has no table `evals`")
+            raise FairtrialError(f"{source.name} is not a promptfoo database: it has no table `evals`")
         evaluations = [dict(row) for row in database.execute("SELECT * FROM evals ORDER BY created_at")]
     if not evaluations:
         raise FairtrialError(f"{source.name} has no evaluations")

@@ -72,7 +72,7 @@ class Table:
         for source in sources:
             if format_of(source.path) is None:
                 raise FairtrialError(
-                    f"{source.path.name} is no table: give a .csv, .tsv, .json, .jsonl, .parquet or .xlsx file"
+                    f"{source.path.name} is not a table: give a .csv, .tsv, .json, .jsonl, .parquet or .xlsx file"
                 )
             if missing := missing_extra(source.path):
                 raise FairtrialError(missing)
@@ -181,7 +181,7 @@ class Rows:
         error = self._cell(row, "error")
         failed = error not in (None, "", False, 0) and mark is None
         answer = self._cell(row, "answer")
-        reason = "the cell is empty" if value in (None, "") else f"`{str(value)[:50]}` is no number"
+        reason = "the cell is empty" if value in (None, "") else f"`{str(value)[:50]}` is not a number"
         return Sample(
             question=self._question(row, case),
             arm=self._arm(row),

@@ -1,7 +1,7 @@
 """Recorded calls of models, from the traces of other tools, one format per file.
 
 Every format has `calls(path)`, which yields the calls in a file one after the other, `asides(path)`, which yields the
-tools and retrieved texts beside them, and `recognises(path, head)`, which says whether a file that begins like this is
+tools and retrieved texts next to them, and `recognises(path, head)`, which says whether a file that begins like this is
 one of its own.
 """
 
@@ -27,7 +27,7 @@ _ASIDES = re.compile(rb"RETRIEVER|TOOL|execute_tool|retrieval", re.IGNORECASE)  
 
 
 def format_of(path: Path) -> str:
-    """Return the format of a file, by what stands at its beginning."""
+    """Return the format of a file, by what is at its beginning."""
     try:
         with open_bytes(path) as file:
             head = file.read(_HEAD)
@@ -36,7 +36,7 @@ def format_of(path: Path) -> str:
     for name in FORMATS:
         if registry.load("traces", name).recognises(path, head):
             return name
-    raise FairtrialError(f"{path} is no file of traces that is known here; say what it is with --format")
+    raise FairtrialError(f"{path} is not a known file of traces; say what it is with --format")
 
 
 def calls_of(path: Path, form: str | None = None) -> Iterator[Call]:
@@ -45,7 +45,7 @@ def calls_of(path: Path, form: str | None = None) -> Iterator[Call]:
 
 
 def asides_of(path: Path, form: str | None = None) -> Iterator[Aside]:
-    """Yield the tools that were called and the texts that were retrieved beside the calls in a file."""
+    """Yield the tools that were called and the texts that were retrieved, other than the calls, in a file."""
     with_asides = False
     tail = b""
     with open_bytes(path) as file:

@@ -20,7 +20,7 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model was told, and what it answered."""
+    """What a model was asked, and what it answered."""
 
     id: str
     trace: str = ""
@@ -50,12 +50,12 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def expected(self) -> str | None:
-        """The right answer, if somebody noted it with the call."""
+        """The right answer, if it was recorded with the call."""
         value = next((self.metadata[name] for name in _LABELS if self.metadata.get(name) not in (None, "")), None)
         return None if value is None else text_of(value)
 
     def columns(self) -> dict[str, Any]:
-        """Return what calls are selected by, under names for people."""
+        """Return what calls are selected by, under readable names."""
         plain = ("id", "trace", "name", "model", "provider", "started_at", "session", "user", "error", "answer")
         return {
             **{name: getattr(self, name) for name in plain},

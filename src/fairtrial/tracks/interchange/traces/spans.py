@@ -172,7 +172,7 @@ def _one(message: Mapping[str, Any], role: str) -> list[Said]:
 
 
 def _listed_events(attributes: Attributes) -> list[tuple[str, Attributes]]:
-    """Return events that stand in an attribute as a list, where Logfire keeps them."""
+    """Return events that are in an attribute as a list, where Logfire keeps them."""
     events = parsed(attributes.get("events") or attributes.get("all_messages_events"))
     if not isinstance(events, list):
         return []

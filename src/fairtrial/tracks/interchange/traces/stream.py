@@ -18,7 +18,7 @@ _CLOSES = {b"}": b"{", b"]": b"["}
 
 
 def objects(path: Path, keys: Collection[str]) -> Iterator[dict[str, Any]]:
-    """Yield the objects in every list that stands under one of these keys; "" is a list at the top."""
+    """Yield the objects in every list under one of these keys; "" is a list at the top."""
     for text in _texts(path, frozenset(keys)):
         try:
             value = msgspec.json.decode(text)

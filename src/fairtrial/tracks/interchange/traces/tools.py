@@ -18,7 +18,7 @@ _MAX_DEPTH = 8
 
 
 class Aside(msgspec.Struct, frozen=True, kw_only=True):
-    """What a trace records beside its calls of models: tools that were called, texts that were retrieved."""
+    """What a trace records in addition to its calls of models: tools that were called, texts that were retrieved."""
 
     trace: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -38,7 +38,7 @@ class _Result(NamedTuple):
 
 
 def tool_calls_in(*values: Any) -> tuple[ToolCall, ...]:
-    """Return the calls of tools in messages, with their results where they stand there."""
+    """Return the calls of tools in messages, with their results if they are there."""
     found = [item for value in values for item in _items(value, 0)]
     results = {item.id: item for item in found if isinstance(item, _Result)}
     requests = [item for item in found if isinstance(item, _Request)]

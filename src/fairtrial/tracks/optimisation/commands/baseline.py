@@ -57,8 +57,8 @@ def command(
     (model.py:name, which is executed).
 
     The reported gap says how closely the solution is certified. HiGHS solves linear and convex problems, SCIP all
-    others; what neither certifies in time is searched from many starting points. The time limit is for all of it, and
-    holds. Results are kept: with a longer one, the search continues from what is known.
+    others; if neither certifies a solution in time, the best one is searched from many starting points. The time limit
+    covers all of it. Results are kept: with a longer limit, the search continues from them.
     """
     if listed:
         return _list(as_json=as_json)

@@ -40,7 +40,7 @@ def tell(story: Story, model: Model, draws: Draws, *, mixed: bool) -> dict[str, 
     """Return the document of a problem file, without its id.
 
     Args:
-        mixed: Whether the facts are told in another order.
+        mixed: Whether the facts come in another order.
     """
     names = {kind: story.cast[kind].chosen(things.count, draws) for kind, things in model.things.items()}
     facts = draws.shuffled(story.facts) if mixed else story.facts

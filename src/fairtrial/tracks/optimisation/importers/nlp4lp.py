@@ -73,7 +73,7 @@ def _loaded(value: Any) -> Any:
 
 
 def _values(parameters: Any) -> dict[str, Any]:
-    """Return the numbers of the parameters, which may stand beside their definitions."""
+    """Return the numbers of the parameters, which may be next to their definitions."""
     if not isinstance(parameters, dict):
         return {}
     return {key: one["value"] if isinstance(one, dict) and "value" in one else one for key, one in parameters.items()}

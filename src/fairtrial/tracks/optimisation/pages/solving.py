@@ -1,7 +1,7 @@
 """Problems that must be solved before a page can go on: a page of their own shows how far that is, and can stop it.
 
-No request solves anything (`NoSolving`). One that needs a baseline which is missing starts a task that solves it, if it
-is somebody's order; who only looks at a page is asked whether to.
+No request solves anything (`NoSolving`). One that needs a baseline which is missing starts a task that solves it, if
+someone ordered it; whoever only looks at a page is asked whether to.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A script that is started in a sandbox. In place of gurobipy, pyscipopt and PuLP, which need a licence or another solver,
 it has modules that only record. What is recorded is the document of a problem file, whose expressions are texts that
-nobody executes.
+are never executed.
 """
 
 import json

@@ -125,7 +125,7 @@ class Var(Expr):
         object.__setattr__(self, plain, value)
 
     def entry(self) -> dict[str, Any]:
-        """Return the variable as it stands in a problem file."""
+        """Return the variable as it is written in a problem file."""
         if str(self.kind).upper() not in _KINDS:
             raise ValueError(f"variables of the kind {self.kind}")
         kind = _KINDS[str(self.kind).upper()]

@@ -35,7 +35,7 @@ from fairtrial.tracks.optimisation.words import (
 )
 
 KINDS = (("difficulty", "By difficulty"), ("n", "By size"))
-_MORE = (("n", "By size"), ("family", "By family"))  # tables beside that by difficulty
+_MORE = (("n", "By size"), ("family", "By family"))  # tables in addition to that by difficulty
 
 
 def render(report: OptimisationReport) -> str:
@@ -89,7 +89,7 @@ def view(report: OptimisationReport, links: Links) -> dict[str, Any]:
 
 
 def _by_shown_names(links: Links, report: OptimisationReport) -> Links:
-    """Return links that know arms by the names that people read."""
+    """Return links that know arms by their display names."""
     whole = {shown: name for name, shown in report.names.items()}
     return links._replace(
         arm=lambda name: links.arm(whole.get(name, name)),

@@ -29,7 +29,7 @@ def document(report: OptimisationReport) -> dict[str, object]:
 
 
 def _add_means(part: dict[str, Any]) -> None:
-    """Add the mean of every measure, and of the steps of the format, beside the cells with deviations and intervals."""
+    """Add the mean of every measure and of the steps of the format to the cells with deviations and intervals."""
     part["format_steps"] = sum(part["steps"]) if part["steps"] else None
     for measure in MEASURES:
         part[measure.replace(" ", "_")] = part["cells"].get(measure, {}).get("mean")

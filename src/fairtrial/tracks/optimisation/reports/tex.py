@@ -207,7 +207,7 @@ def _format_table(report: OptimisationReport) -> str:
     if not rows:
         return ""
     lines = [r"\midrule", *(_line([_name(first), *map(escaped, rest)]) for first, *rest in rows)]
-    caption = "Answers that kept the format up to each step; each step needs those before it."
+    caption = "Answers that kept the format up to each step; each step requires the ones before it."
     return _table(names, lines, caption, "format")
 
 

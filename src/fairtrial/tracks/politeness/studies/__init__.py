@@ -34,7 +34,7 @@ def tones() -> dict[str, list[str]]:
 
 
 def document(targets: list[Any], *, runs: int = RUNS) -> dict[str, Any]:
-    """Return the suite: every question in every tone, `runs` times. Only what stands before the question differs."""
+    """Return the suite: every question in every tone, `runs` times. Only what comes before the question differs."""
     return {
         "name": "politeness",
         "targets": targets,

@@ -260,7 +260,7 @@ function addCase() {
 
 function bulk(action) {
   const picked = chosen();
-  if (!picked.length) return showError("Select cases first: tick the boxes beside them.");
+  if (!picked.length) return showError("Select cases first: tick the boxes next to them.");
   if (action === "bulk-remove") return change([...picked].reverse().map((index) => ({ do: "remove", path: ["cases", index] })), { draw: true });
   if (action === "bulk-duplicate") return change([...picked].reverse().map((index) => ({ do: "duplicate", path: ["cases", index] })), { draw: true });
   const key = document.getElementById("bulk-key").value;
@@ -270,7 +270,7 @@ function bulk(action) {
 }
 
 async function importCases(input) {
-  if (input.files[0].size > 20 * 2 ** 20) return showError("the file is larger than 20 MB: put it beside the suite and name it under `dataset:`");
+  if (input.files[0].size > 20 * 2 ** 20) return showError("the file is larger than 20 MB: put it next to the suite and name it under `dataset:`");
   await queue;
   const body = new FormData();
   body.append("table", input.files[0]);

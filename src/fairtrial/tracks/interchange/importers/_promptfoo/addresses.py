@@ -1,4 +1,4 @@
-"""Providers that are addresses (HTTP, WebSockets, webhooks) as functions beside the suite."""
+"""Providers that are addresses (HTTP, WebSockets, webhooks) as functions next to the suite."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Addresses:
         return {"url": url, "method": method.upper(), "headers": headers, "body": body.strip() or None}
 
     def _answer(self, given: Any) -> Any:
-        """Return where the answer stands in a reply: the body of a function, or a function of a file."""
+        """Return where the answer is in a reply: the body of a function, or a function of a file."""
         text = str(given or "").strip().rstrip(";")
         if not text:
             return ""

@@ -83,7 +83,7 @@ class Agents:
             options["env"] = {**env, **(options.get("env") or {})}
         if config.get("ask_user_question"):
             self._notes.differs(
-                "`ask_user_question`: nobody answers an agent's questions here; write in the prompt what it may assume"
+                "`ask_user_question`: questions are not answered here; write in the prompt what it may assume"
             )
         self._note(name, config, {*_CLAUDE_OPTIONS, *_CLAUDE_SDK, *_CLAUDE_LIKE, *_CLAUDE_ENV, "ask_user_question"})
         return {"target": "claude-code", "options": options}
@@ -138,14 +138,14 @@ class Agents:
         return {"target": f"python:{made}", "id": name}
 
     def _note_sessions(self, name: str, config: dict[str, Any]) -> None:
-        """Say what is different where an agent goes on with a session, or somebody answers its requests."""
+        """Say what is different where an agent goes on with a session, or its requests are answered."""
         if any(config.get(key) for key in ("persist_threads", "persist_sessions", "session", "thread_id")):
             self._notes.differs(
                 f"{name}: each trial is a session of its own, so that none depends on another; write tests that go on "
                 "from each other as one case with `turns`"
             )
         if config.get("server_request_policy"):
-            self._notes.differs(f"{name}: requests for approval are declined, as nobody is there to answer them")
+            self._notes.differs(f"{name}: requests for approval are declined, as there is no user to answer them")
 
     def _opencode(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
         """Return OpenCode, which is started as a program."""

@@ -173,7 +173,7 @@ class Cases:
         return values
 
     def _value(self, value: Any, attach: dict[str, Any], name: str) -> Any:
-        """Return a variable's value, from its file if it stands in one; raise MissingFileError if it cannot be read."""
+        """Return a variable's value, from its file if it is in one; raise MissingFileError if it cannot be read."""
         if not isinstance(value, str) or not value.startswith(PREFIX):
             return value
         path = self._folder.find(value)[0]
@@ -378,7 +378,7 @@ def _grader(provider: Any) -> Any:
 
 
 def _is_classifier(provider: Any) -> bool:
-    """Return whether a model marks texts, and is no judge."""
+    """Return whether a model marks texts, and is not a judge."""
     name = str(provider.get("id") if isinstance(provider, dict) else provider)
     return bool(re.search(r":(?:text|token)-classification:", name))
 

@@ -50,7 +50,7 @@ def limited(scorer: Scorer, threshold: float | None) -> Scorer:
 
 
 def words_of(value: Any, *, several: bool) -> list[str]:
-    """Return the texts of a value; in short forms, commas stand between `several`."""
+    """Return the texts of a value; in short forms, commas are between `several`."""
     if several and isinstance(value, str):
         return [word.strip().strip('"') for word in value.split(",") if word.strip()]
     return [text_of(item) for item in (value if isinstance(value, list) else [value])]

@@ -119,7 +119,7 @@ def _with_structure(code: str) -> str:
         "  type: 'function', function: {name: call.tool, arguments: JSON.stringify(call.arguments)},\n"
         "  functionCall: {name: call.tool, args: call.arguments}, input: call.arguments}));\n"
         "let value = output.trim() || !calls.length ? output : calls;\n"
-        "try { value = JSON.parse(value); } catch (error) { /* it is no JSON */ }\n"
+        "try { value = JSON.parse(value); } catch (error) { /* not JSON */ }\n"
         "return check(value);"
     )
 

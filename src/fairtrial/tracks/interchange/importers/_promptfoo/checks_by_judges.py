@@ -90,7 +90,9 @@ def about_context(check: Check, at: Workshop) -> Result:
     template = _CONTEXTS[check.kind]
     context = "{{ context }}"
     if transform := check.entry.get("contextTransform"):
-        at.notes.differs("`contextTransform`: the judge is told which part of the answer is the context")
+        at.notes.differs(
+            "`contextTransform`: the judge gets instructions about which part of the answer is the context"
+        )
         context = literal(f"the part of the answer that `{transform}` has")
     scorer: Scorer = {
         "type": "llm_judge",
@@ -113,7 +115,7 @@ def _with_prompt(instructions: str, rubric: str, check: Check, at: Workshop) -> 
     messages = chat_of(text if isinstance(given, str) else given)
     if messages:
         text = "\n\n".join(text_of(message.get("content")) for message in messages)
-    at.notes.differs("`rubricPrompt` is the judge's instructions; question, answer and scale stand after them")
+    at.notes.differs("`rubricPrompt` is the judge's instructions; question, answer and scale follow them")
     known = {**check.values, "rubric": rubric, "output": "(the answer below)"}
     return filled_or_same(text, known)
 

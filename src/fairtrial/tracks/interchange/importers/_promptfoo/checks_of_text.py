@@ -111,7 +111,7 @@ def similar(check: Check, at: Workshop) -> Result | None:
 
 
 def _by_function(check: Check, at: Workshop, function: str, model: dict[str, Any]) -> Result:
-    """Return a check of similarity that a function beside the suite makes, for each text."""
+    """Return a check of similarity that a function next to the suite makes, for each text."""
     needs = {"similarity": "`pip install litellm`", "similar_at_hugging_face": "set HF_TOKEN"}.get(function)
     at.notes.differs(
         f"`similar` with this model is computed by a function in {at.code.name}" + (f": {needs}" if needs else "")

@@ -1,4 +1,4 @@
-"""A Python file beside the suite: what users of promptfoo wrote in Python or JavaScript, as fairtrial calls it."""
+"""A Python file next to the suite: what users of promptfoo wrote in Python or JavaScript, as fairtrial calls it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Piece = str | FileRef
 class CodeFile:
     """Collects functions; each is added once, and referred to as `file:function`.
 
-    `runtime.py` is what they use, with those of the files beside it that are needed.
+    `runtime.py` is what they use, with those of the files next to it that are needed.
     """
 
     def __init__(self, name: str = "promptfoo_code.py") -> None:
@@ -63,7 +63,7 @@ class CodeFile:
         return self._add("check", "**facts", [text])
 
     def file_check(self, path: Path, function: str, config: Any) -> str:
-        """Add a check that stands in a Python file of the user's."""
+        """Add a check that is in a Python file of the user's."""
         return self._add(
             "check", "**facts", ["    return grade(load(", *_quoted(path, function), f"), facts, {config!r})\n"]
         )
@@ -74,17 +74,17 @@ class CodeFile:
         return self._add("check", "**facts", text)
 
     def provider(self, path: Path, function: str, config: Any) -> str:
-        """Add a provider that stands in a Python file of the user's."""
+        """Add a provider that is in a Python file of the user's."""
         return self._provider(["ask(load(", *_quoted(path, function), f"), {config!r}, {_CHAT}, vars"])
 
     def node_provider(self, path: Path, function: str, config: Any, kind: str = "provider") -> str:
-        """Add a provider that stands in a file of JavaScript."""
+        """Add a provider that is in a file of JavaScript."""
         return self._provider(
             ["ask_in_node(", *_quoted(path, function), f", {config!r}, {_CHAT}, vars"], f", kind={kind!r}"
         )
 
     def package_provider(self, name: str, function: str, folder: Path, config: Any) -> str:
-        """Add a provider that stands in a package of Node's."""
+        """Add a provider that is in a package of Node's."""
         made = f"ask_in_node({f'package:{name}'!r}, {function!r}, {config!r}, {_CHAT}, vars"
         return self._provider([made], ", within=", FileRef(folder, "{!r}"))
 
@@ -107,7 +107,7 @@ class CodeFile:
         return self._add("provider", _ASKED, [*pieces, ")\n"])
 
     def prompt(self, path: Path, function: str, config: Any) -> str:
-        """Add a prompt function that stands in a file of the user's."""
+        """Add a prompt function that is in a file of the user's."""
         context = f"{{'vars': vars, 'provider': {{}}, 'config': {config!r}}}"
         if path.suffix == ".py":
             text = ["    return prompted(load(", *_quoted(path, function or "get_prompt"), f")({context}))\n"]
@@ -151,7 +151,7 @@ class CodeFile:
         return self._add("transform", "text", text)
 
     def file_transform(self, path: Path, function: str) -> str:
-        """Add a transform of answers that stands in a Python file of the user's."""
+        """Add a transform of answers that is in a Python file of the user's."""
         text = ["    return as_text(load(", *_quoted(path, function), ")(text, {'vars': {}}))\n"]
         return self._add("transform", "text", text)
 
@@ -167,7 +167,7 @@ class CodeFile:
         return f"{self.name}:{name}"
 
     def _need(self, function: str) -> None:
-        """Note which part of the runtime a function stands in."""
+        """Note which part of the runtime a function is in."""
         self._parts |= {part.__name__ for part in _PARTS if function in vars(part)}
 
     def _add(self, kind: str, parameters: str, text: list[Piece]) -> str:
@@ -202,7 +202,7 @@ def _joined(items: list[list[Piece]]) -> list[Piece]:
 
 
 def _without_imports(part: ModuleType) -> str:
-    """Return the text of a part of the runtime as it stands in one file with the others."""
+    """Return the text of a part of the runtime as it is in one file with the others."""
     text = read_text(Path(str(part.__file__)))
     lines = text.splitlines()
     for node in ast.parse(text).body:

@@ -1,4 +1,4 @@
-"""Files that a configuration refers to, and files that are written beside the suite."""
+"""Files that a configuration refers to, and files that are written next to the suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images that stand in a variable as base64, which are written into files beside the suite."""
+"""Images that are in a variable as base64, which are written into files next to the suite."""
 
 from __future__ import annotations
 

@@ -155,13 +155,13 @@ class Models:
         given = _plain(self._settings.params(name, config, native=native))
         given = {key: value for key, value in given.items() if key not in ("toolConfig", *CALLBACKS)}
         made = self._code.call("call_chat", model, given, **where, **self._called(name, config))
-        self._notes.differs("functions behind tools are called beside the suite: JavaScript with `node`")
+        self._notes.differs("functions behind tools are called in a file next to the suite: JavaScript with `node`")
         if not where.get("key", "x"):
             self._notes.differs(f"models of {provider} are called through LiteLLM: `pip install litellm`")
         return {"target": f"python:{made}", "id": name}
 
     def _called(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
-        """Return the functions behind a model's tools, and how often it is told what they returned."""
+        """Return the functions behind a model's tools, and how often it gets what they returned."""
         callbacks = self._settings.callbacks(name, config)
         if not callbacks:
             return {}

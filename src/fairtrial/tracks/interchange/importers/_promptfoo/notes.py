@@ -6,14 +6,14 @@ _MAX_PLACES = 6
 
 
 class Notes:
-    """Collects what is lost and what works differently; each is said once."""
+    """Collects what is lost and what works differently; each is reported once."""
 
     def __init__(self) -> None:
         self._lost: dict[str, dict[str, list[str]]] = {}
         self._differences: dict[str, None] = {}
 
     def lost(self, what: str, advice: str, where: str = "") -> None:
-        """Note something that is not carried over, where it stands, and what to do about it."""
+        """Note something that is not carried over, its place, and what to do about it."""
         places = self._lost.setdefault(advice, {}).setdefault(what, [])
         if where and where not in places:
             places.append(where)

@@ -78,7 +78,7 @@ def filled(text: str, values: Mapping[str, Any], environment: Mapping[str, Any] 
 
 
 def filled_or_same(text: str, values: Mapping[str, Any], environment: Mapping[str, Any] | None = None) -> str:
-    """Return a template filled in, or the text as it is if it is no template that can be filled in."""
+    """Return a template filled in, or the text as it is if it is not a template that can be filled in."""
     try:
         return filled(text, values, environment)
     except TemplateError:
@@ -86,7 +86,7 @@ def filled_or_same(text: str, values: Mapping[str, Any], environment: Mapping[st
 
 
 def names_used(text: str) -> set[str]:
-    """Return the names that stand in plain placeholders of a text."""
+    """Return the names that are in plain placeholders of a text."""
     return set(re.findall(r"\{\{-?\s*(\w+)", text)) | ({"statement"} if "{%" in text else set())
 
 
@@ -96,5 +96,5 @@ def literal(text: str) -> str:
 
 
 def finish(text: str) -> str:
-    """Return a text as it stands in a suite: with `${NAME}` for variables, and every other `${` escaped."""
+    """Return a text as it is written in a suite: with `${NAME}` for variables, and every other `${` escaped."""
     return _VARIABLE.sub(lambda match: "${" + match[1] + "}", escape(text))

@@ -30,7 +30,7 @@ class OwnCode:
         return self._package(name, config) if name.startswith("package:") else self._in_file(name, config, suffix)
 
     def _package(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
-        """Return the target of a provider that stands in a package of Node's."""
+        """Return the target of a provider that is in a package of Node's."""
         package, _, function = name.removeprefix("package:").rpartition(":")
         settings = json.loads(json.dumps(config, default=str))
         made = self._code.package_provider(package, function, self._folder.path, settings)
@@ -38,7 +38,7 @@ class OwnCode:
         return {"target": f"python:{made}", "id": name}
 
     def _in_file(self, name: str, config: dict[str, Any], suffix: str) -> dict[str, Any] | None:
-        """Return the target of a provider that stands in a file of the user's."""
+        """Return the target of a provider that is in a file of the user's."""
         path = re.sub(r"^(python:|javascript:)?(file://)?", "", name)
         path, _, function = path.partition(suffix)
         try:

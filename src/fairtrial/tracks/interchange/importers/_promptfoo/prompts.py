@@ -51,7 +51,7 @@ class Prompt(NamedTuple):
     function: str = ""  # instead of a text: what makes it
     source: str = ""  # as the configuration writes it
     config: Any = None  # settings of the provider that come with it
-    id: str = ""  # of a prompt that has one beside its label
+    id: str = ""  # of a prompt that has one next to its label
 
     @property
     def texts(self) -> list[str]:
@@ -139,7 +139,7 @@ class Prompts:
         except MissingFileError as error:
             self._notes.lost(f"prompt {name}", f"{error}; add the file and import again")
             return []
-        self._notes.differs("a function that makes a prompt is told the variables, and not which provider it is for")
+        self._notes.differs("a function that makes a prompt gets the variables, and not which provider it is for")
         shown = f"{Path(name).name}:{function}" if function else Path(name).name
         return [(label or shown, Prompt(function=self._code.prompt(path, function, config))) for path in paths]
 
@@ -159,7 +159,7 @@ class Prompts:
             for word in command
         ]
         config = entry.get("config") if isinstance(entry, dict) else None
-        self._notes.differs("a program that prints a prompt is told the variables, and not which provider it is for")
+        self._notes.differs("a program that prints a prompt gets the variables, and not which provider it is for")
         return [(label or command[0], Prompt(function=self._code.printed_prompt(words, config)))]
 
     def _filtered(self, body: str, messages: list[Any] | None) -> Prompt:
@@ -222,7 +222,7 @@ class Prompts:
             return None
         if CONVERSATION in names or "env" in names:
             odd = CONVERSATION if CONVERSATION in names else "env"
-            self._notes.lost(f"prompt {name}", f"`{odd}` stands inside a statement; write the prompt without it")
+            self._notes.lost(f"prompt {name}", f"`{odd}` is inside a statement; write the prompt without it")
             return None
         return prompt
 

@@ -44,7 +44,7 @@ class Row(NamedTuple):
 
     @property
     def where(self) -> str:
-        """Where it stands, for messages."""
+        """Where it is, for messages."""
         return f"test {self.number}"
 
 
@@ -68,7 +68,7 @@ def without_problem(prompts: dict[str, Prompt], rows: list[Row]) -> tuple[dict[s
 
 
 def as_conversations(prompts: dict[str, Prompt], rows: list[Row]) -> tuple[dict[str, Prompt], list[Row]]:
-    """Return prompts as what an agent is told before it talks to a simulated user, who begins."""
+    """Return prompts as what an agent gets before it talks to a simulated user, who begins."""
     said = ("user", "{{ input }}")
     made = {
         label: prompt
@@ -166,7 +166,7 @@ def _as_text(value: Any) -> str:
 
 
 def written_prompts(prompts: dict[str, Prompt], defaults: dict[str, Any], inputs: list[str]) -> dict[str, Any]:
-    """Return the prompts as they stand in the suite; none if the only one is the case itself."""
+    """Return the prompts as they are in the suite; none if the only one is the case itself."""
     if len(prompts) == 1:
         (only,) = prompts.values()
         if not only.chat and not only.function and re.fullmatch(r"\{\{-?\s*input\s*-?\}\}", only.text.strip()):

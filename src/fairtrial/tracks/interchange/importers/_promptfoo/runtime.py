@@ -127,7 +127,7 @@ def as_text(value: Any) -> str | None:
 
 
 def check_context(facts: dict[str, Any], config: Any = None) -> dict[str, Any]:
-    """Return what promptfoo tells a check beside the answer."""
+    """Return what promptfoo passes to a check in addition to the answer."""
     messages = facts.get("messages") or []
     prompt = messages[-1]["content"] if messages else facts["input"]
     metadata = {**(facts.get("trace") or {}), "toolCalls": facts.get("tool_calls") or []}

@@ -1,4 +1,4 @@
-"""Assertions of promptfoo that are no scorers of fairtrial's, as functions that score."""
+"""Assertions of promptfoo that are not scorers of fairtrial's, as functions that score."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def call_responses(
 ) -> dict[str, Any]:
     """Ask a model through the responses API of OpenAI, or of another vendor who has it; call functions it asks for.
 
-    Without `rounds`, what the functions return is the answer; with them, the model is told, that many times at most.
+    Without `rounds`, what the functions return is the answer; with them, the model gets it, at most that many times.
     """
     given = {"max_output_tokens" if name == "max_tokens" else name: v for name, v in expanded(params).items()}
     if form := given.pop("response_format", None):
@@ -96,7 +96,7 @@ def call_chat(
 ) -> dict[str, Any]:
     """Ask a model with OpenAI's chat API (or through LiteLLM, without a `key`), and call the functions it asks for.
 
-    Without `rounds`, what the functions return is the answer; with them, the model is told, that many times at most.
+    Without `rounds`, what the functions return is the answer; with them, the model gets it, at most that many times.
     """
     asked, made = list(messages), []
     for left in range(rounds, -1, -1):

@@ -31,7 +31,7 @@ _ADVICE = "add it to the function in {}"
 
 
 class Services:
-    """Turns services into targets: functions beside the suite."""
+    """Turns services into targets: functions next to the suite."""
 
     def __init__(self, folder: Folder, notes: Notes, code: CodeFile, settings: Settings) -> None:
         self._folder, self._notes, self._code, self._settings = folder, notes, code, settings

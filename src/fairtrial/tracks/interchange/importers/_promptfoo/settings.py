@@ -97,12 +97,12 @@ class Settings:
         return found
 
     def note_secrets(self, config: dict[str, Any]) -> None:
-        """Say that keys which stand in the configuration are not copied."""
+        """Say that keys which are in the configuration are not copied."""
         for key in _SECRET:
             if config.get(key) and "\ue000" not in str(config[key]):
                 self._notes.differs(
                     "keys written into the configuration are not copied: set the provider's variable in the "
-                    "environment or in a .env file beside the suite"
+                    "environment or in a .env file next to the suite"
                 )
 
     def params(self, name: str, config: dict[str, Any], *, native: bool = False) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def _with_openai_tools(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _flat(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings, with those of `generationConfig` and the like beside the others."""
+    """Return the settings, with those of `generationConfig` and the like among the others."""
     flat = dict(config)
     if "tool_config" in flat:
         flat.setdefault("toolConfig", flat["tool_config"])

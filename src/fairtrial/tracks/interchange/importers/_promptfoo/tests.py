@@ -72,7 +72,7 @@ class Tests:
                 yield merged(merged(default, data), test)
 
     def _loaded(self, value: Any) -> list[Any]:
-        """Return a list whose entries may stand in files."""
+        """Return a list whose entries may be in files."""
         found: list[Any] = []
         for item in value if isinstance(value, list) else [value] if value else []:
             if isinstance(item, str):

@@ -1,4 +1,4 @@
-"""Transforms of answers: as `extract` where it can say the same, else as a function beside the suite."""
+"""Transforms of answers: as `extract` where it can say the same, else as a function next to the suite."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class Server(NamedTuple):
     key: str
 
 
-# What vendors with an API of their own have beside it: the settings of promptfoo's users are often for this one.
+# What vendors with an API of their own have next to it: the settings of promptfoo's users are often for this one.
 _OTHER_DOORS = {
     "azure": Server(f"https://{variable('AZURE_API_HOST')}/openai/v1", "AZURE_API_KEY"),
     "google": Server("https://generativelanguage.googleapis.com/v1beta/openai", "GOOGLE_API_KEY"),
@@ -57,7 +57,7 @@ def compatible(provider: str) -> Provider | None:
 
 
 def with_variables(template: str) -> str:
-    """Return an address of ours as it stands in imported suites: with the variables that promptfoo reads."""
+    """Return an address of ours as it is in imported suites: with the variables that promptfoo reads."""
     return _VARIABLE.sub(lambda match: variable(_ADDRESSES.get(match[1], match[1]), match[2]), template)
 
 
@@ -90,7 +90,7 @@ def vertex(config: dict[str, Any]) -> Server:
 
 
 def is_kind(provider: str, kind: str) -> bool:
-    """Return whether the second part of a name selects an API, and is no part of the model's name."""
+    """Return whether the second part of a name selects an API, and is not part of the model's name."""
     if kind in ("openai", "llama", "anthropic", "jumpstart", "huggingface", "custom", "language"):
         return provider in _ONE_API
     return kind in KINDS
