@@ -36,7 +36,7 @@ _SETTINGS = {
     "fairtrial_judge": "The judge of the questions of `trial`, for scorers that need one.",
     "fairtrial_repeats": "How many times each question of `trial` is asked; default: 1.",
     "fairtrial_min_score": "Minimum mean score of all questions of `trial` together, 0 to 100.",
-    "fairtrial_unsure": "What becomes of the test `fairtrial::gate` if nobody can tell: fail (default), skip or pass.",
+    "fairtrial_unsure": "What happens to the test `fairtrial::gate` if nobody can tell: fail (default), skip or pass.",
 }
 _CASE_KEYS = ("vars", "attach", "weight", "tags", "category", "difficulty", "extract", "choices", "metadata")
 _NO_TARGET = 'no target: set fairtrial_target in the ini file, or add @pytest.mark.trial(target="openai:gpt-6-luna")'

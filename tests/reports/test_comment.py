@@ -114,7 +114,7 @@ def test_what_it_says():
     ("name", "result", "says"),
     [
         ("regression", "failed", "blocked: something got worse"),
-        ("must_pass", "failed", "blocked: it does not fulfil a rule"),
+        ("must_pass", "failed", "blocked: a rule is not met"),
         ("coverage", "passed", "passed; compared with nothing"),
         ("guard cost", "passed", "passed: nothing got worse by more than it may"),
     ],

@@ -114,7 +114,7 @@ pairwise = waiting(apairwise, "pairwise")
 
 
 class Labels(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of people's labels: how many answers are to be labelled or were, and the corrected means by arm."""
+    """The result of people's labels: how many answers are to be labelled or were, and the corrected means by arm."""
 
     run_id: str
     answers: int  # written to `file`, or labelled

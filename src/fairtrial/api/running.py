@@ -261,7 +261,7 @@ def resume(
 ) -> Run | RunSeries:
     """Continue a run or a series that was stopped; no finished call is repeated.
 
-    A series goes on with the runs that were not made yet. A name that is part of a series stands for the whole series,
+    A series continues with its missing runs. The name of a run in a series means the whole series,
     as on the command line; `resume(open_run(name))` continues that run alone.
 
     Args:

@@ -155,7 +155,7 @@ class CaseSettings(Document, frozen=True, kw_only=True):
     difficulty: str | None = None
     cluster: Annotated[str | None, Meta(description="Cases with the same cluster are not independent.")] = None
     scorer: Any = None
-    extract: Annotated[Extraction | None, Meta(description="What of its answers is scored.")] = None
+    extract: Annotated[Extraction | None, Meta(description="Which part of its answers is scored.")] = None
     choices: Annotated[
         list[str] | None,
         Meta(description="The choices of a multiple-choice question, for `choice`; they are not sent."),

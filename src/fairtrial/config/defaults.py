@@ -1,4 +1,4 @@
-"""`case_defaults`: what every case and every row of a dataset says, unless it says otherwise itself."""
+"""`case_defaults`: defaults for every case and every row of a dataset."""
 
 from __future__ import annotations
 

@@ -38,12 +38,12 @@ class TargetEntry(Document, frozen=True, kw_only=True):
     ] = False
     resources: Annotated[
         dict[str, Annotated[float, Meta(gt=0)]],
-        Meta(description="What one of its calls takes of a machine, such as {cpu: 1}: no more run at once than fit."),
+        Meta(description="What one of its calls takes up on a machine, such as {cpu: 1}: only as many run as fit."),
     ] = {}
     conditions: Annotated[
         list[str], Meta(description="The conditions (or prompts) under which it is asked; default: all.")
     ] = []
-    extract: Annotated[Extraction | None, Meta(description="What of its answers is scored.")] = None
+    extract: Annotated[Extraction | None, Meta(description="Which part of its answers is scored.")] = None
     workspace: Workspace = None
 
 
@@ -71,7 +71,7 @@ class McpEntry(Document, frozen=True, kw_only=True):
     type: Literal["stdio", "http", "streamable-http", "streamable_http", "streamableHttp", "sse"] | None = None
     transport: Literal["stdio", "http", "streamable-http", "streamable_http", "streamableHttp", "sse"] | None = None
     headers: dict[str, str] = {}
-    auth: Annotated[AuthEntry | None, Meta(description="For a server that OAuth protects.")] = None
+    auth: Annotated[AuthEntry | None, Meta(description="For a server protected by OAuth.")] = None
     description: str = ""
     disabled: bool = False
     auto_approve: Annotated[Any, Meta(description="For desktop clients; ignored here.")] = msgspec.field(
@@ -80,7 +80,7 @@ class McpEntry(Document, frozen=True, kw_only=True):
     always_allow: Any = msgspec.field(default=None, name="alwaysAllow")
     timeout: Annotated[float, Meta(gt=0, le=3600, description="Seconds it may take to start.")] = 120.0
     roots: Annotated[
-        bool, Meta(description="Tell it the folder in which the agent works, in the place of its own folders.")
+        bool, Meta(description="Tell it the folder in which the agent works, instead of its own folders.")
     ] = False
 
 
@@ -96,7 +96,7 @@ class ConditionEntry(Document, frozen=True, kw_only=True):
     style: Annotated[str | None, Meta(description="A built-in style: polite, strict, neutral, terse, expert, …")] = None
     mcp: Annotated[list[str], Meta(description="The `mcp_servers` that an agent can use; no others.")] = []
     mcp_tools: Annotated[
-        dict[str, list[str]], Meta(description="Of a server of `mcp`, only these tools; by the server's name.")
+        dict[str, list[str]], Meta(description="Only these tools of a server in `mcp`, by the server's name.")
     ] = {}
     skills: Annotated[
         str | list[str],
@@ -176,7 +176,7 @@ class DatasetEntry(Document, frozen=True, kw_only=True):
     ] = None
     delimiter: Annotated[
         str | None,
-        Meta(description="Between the columns of a .csv or .tsv file; default: found out from the file."),
+        Meta(description="Between the columns of a .csv or .tsv file; default: detected from the file."),
     ] = None
     quote: Annotated[
         str | None,
@@ -189,10 +189,10 @@ class DatasetEntry(Document, frozen=True, kw_only=True):
     records: Annotated[
         str | None, Meta(description="Where the list of rows is in a .json file, such as data.items.")
     ] = None
-    split: Annotated[str | None, Meta(description="Of hf://: such as train or test.")] = None
-    config: Annotated[str | None, Meta(description="Of hf://: the configuration (subset).")] = None
+    split: Annotated[str | None, Meta(description="For hf://: such as train or test.")] = None
+    config: Annotated[str | None, Meta(description="For hf://: the configuration (subset).")] = None
     revision: Annotated[
-        str | None, Meta(description="Of hf://: a branch, tag or commit; the commit is recorded with the run.")
+        str | None, Meta(description="For hf://: a branch, tag or commit; the commit is recorded with the run.")
     ] = None
     where: Annotated[
         dict[str, Any],
@@ -275,7 +275,7 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
     cases: list[CaseEntry] = []
     case_defaults: Annotated[
         CaseSettings,
-        Meta(description="What every case and every row of the dataset says unless it says otherwise itself."),
+        Meta(description="Defaults for every case and every row of the dataset."),
     ] = CaseSettings()
     dataset: DatasetEntry | None = None
     suite: Annotated[SuiteEntry | None, Meta(description="Cases that come with fairtrial.")] = None
@@ -300,7 +300,7 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
         None
     )
     scorer: Any = "match"
-    extract: Annotated[Extraction | None, Meta(description="What of an answer is scored.")] = None
+    extract: Annotated[Extraction | None, Meta(description="Which part of an answer is scored.")] = None
     on_refusal: Annotated[
         Literal["wrong", "unscored", "right"],
         Meta(description="The score of a refusal or of a filtered answer: 0, no score, or 100."),
@@ -308,7 +308,7 @@ class SuiteDocument(Document, frozen=True, kw_only=True):
     primary_metric: Annotated[str | None, Meta(description="The metric used in comparisons; default: the score.")] = (
         None
     )
-    gate: Annotated[GateSpec | None, Meta(description="What a run must fulfil before a merge.")] = None
+    gate: Annotated[GateSpec | None, Meta(description="What a run must satisfy before a merge.")] = None
     repeats: Repeats = 1
     concurrency: Annotated[int, Meta(ge=1)] = 5
     timeout: Annotated[

@@ -34,7 +34,7 @@ Target = str | Mapping[str, Any] | Callable[..., Any] | Any  # Any: an object wi
 class Case:
     """One question, and what its answers are scored against: `ft.Case("Capital of France?", expected="Paris")`.
 
-    What is not given is as `case_defaults` says, else as usual.
+    What you leave out comes from `case_defaults`, else from the usual defaults.
 
     Args:
         input: The question.
@@ -47,7 +47,7 @@ class Case:
         tags: Words to group cases by, like `category` and `difficulty`.
         cluster: Cases with the same cluster are not independent.
         scorer: A scorer's name, a mapping with options, or a function.
-        extract: What of its answers is scored.
+        extract: Which part of its answers is scored.
         choices: The choices of a multiple-choice question.
         params: Sampling parameters, such as `{"temperature": 0}`.
         repeats: How many times it is answered.

@@ -80,12 +80,12 @@ class Suite(CheckedSuite):
             judge: The model that judges; or `judges`, several as a panel.
             panel: How the verdicts of several judges are combined.
             params: Sampling parameters, such as `{"temperature": 0}`.
-            case_defaults: What every case says unless it says otherwise itself.
+            case_defaults: Defaults for every case.
             vars: Values for templates, `{{ name }}` in prompts.
-            extract: What of an answer is scored.
+            extract: Which part of an answer is scored.
             on_refusal: The score of a refusal: 0, none, or 1.
             primary_metric: The metric used in comparisons; default: the score.
-            gate: What a run must fulfil before a merge: `margin`, `must_pass`, `k_of_n`, `categories`, `guards`.
+            gate: What a run must satisfy before a merge: `margin`, `must_pass`, `k_of_n`, `categories`, `guards`.
             concurrency: Calls at the same time.
             timeout: Seconds for one request; default: 120 for a model, 600 for an agent's session.
             budget_usd: Stop before spending more than this.

@@ -33,7 +33,7 @@ _WORKSPACE = re.compile(r"\{\{\s*workspace\s*\}\}")  # the placeholder for a tri
 EMBEDDER = "embedder "  # begins the id of a target that only makes embeddings
 ScorerSpec = dict[str, Any]  # {"type": name, **options}
 Resources = Mapping[str, float]  # what a call or a scorer takes of a machine: {"cpu": 1}
-ExtractSpec = dict[str, Any]  # what of an answer is scored, as in `core/extraction.py`
+ExtractSpec = dict[str, Any]  # which part of an answer is scored, as in `core/extraction.py`
 Expected = str | tuple[str, ...] | None  # one right answer, several accepted answers, or none
 
 

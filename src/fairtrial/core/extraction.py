@@ -1,4 +1,4 @@
-"""What of an answer is scored: the part that `extract` names, without the model's thinking."""
+"""Which part of an answer is scored: the one that `extract` names, without the model's thinking."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
 
 
 class Extraction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What of an answer is scored: `{after: "Answer:"}`, `{regex: '= (.+)$'}`, `number` (short for `{number: true}`).
+    """Which part of an answer is scored: `{after: "Answer:"}`, `{regex: '= (.+)$'}`, `number` (or `{number: true}`).
 
     Text inside `<think>…</think>` is not part of an answer unless `keep_thinking` is true. If nothing is found, the
     answer is unscored, or wrong with `missing: wrong`. What was found is in the notes and in `show --trials`. The most
@@ -60,10 +60,10 @@ class Extraction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     choice: Annotated[bool, Meta(description="The letter of a multiple-choice answer, found as in `choice`.")] = False
     boxed: Annotated[bool, Meta(description="What is in the last `\\boxed{…}`.")] = False
     code: Annotated[bool, Meta(description="The last fenced code block.")] = False
-    whole: Annotated[bool, Meta(description="All of it, where a less specific setting says otherwise.")] = False
+    whole: Annotated[bool, Meta(description="The whole answer, to override a less specific setting.")] = False
     keep_thinking: Annotated[bool, Meta(description="Score what is inside `<think>…</think>` as well.")] = False
     missing: Annotated[
-        Literal["unscored", "wrong"], Meta(description="What becomes of an answer in which nothing is found.")
+        Literal["unscored", "wrong"], Meta(description="What happens to an answer in which nothing is found.")
     ] = "unscored"
 
     @property

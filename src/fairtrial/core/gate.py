@@ -15,7 +15,7 @@ REFUSALS = "refusals"
 
 
 class GateSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a run must fulfil before a merge; options of `fairtrial gate` come before it.
+    """What a run must satisfy before a merge; options of `fairtrial gate` override it.
 
     Cases are named by id, by a pattern such as `refund-*`, or as `tag:NAME` or `category:NAME`.
     """
@@ -26,9 +26,9 @@ class GateSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     margin: Annotated[Loss | None, Meta(description="Acceptable loss of the mean, in points; default: 5.")] = None
     min_score: Annotated[Points | None, Meta(description="Minimum score of every arm.")] = None
     min_coverage: Annotated[Points | None, Meta(description="Minimum percentage of scored trials.")] = None
-    pass_score: Annotated[Points, Meta(description="The score from which an answer passes, for rules about cases.")] = (
-        50.0
-    )
+    pass_score: Annotated[
+        Points, Meta(description="The minimum score of an answer that passes, for rules about cases.")
+    ] = 50.0
     must_pass: Annotated[list[Cases], Meta(description="Cases of which every answer must pass.")] = []
     k_of_n: Annotated[
         dict[Cases, Annotated[int, Meta(ge=1)]],
@@ -43,8 +43,8 @@ class GateSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     guards: Annotated[
         dict[str, Annotated[float, Meta(gt=0)]],
         Meta(
-            description="What may not get worse by more: `cost` and `latency` in percent, `refusals` in percentage "
-            "points, other metrics on their own scale."
+            description="What must not get worse by more than this: `cost` and `latency` in percent, `refusals` in "
+            "percentage points, other metrics on their own scale."
         ),
     ] = {}
     unsure: Annotated[

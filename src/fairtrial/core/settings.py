@@ -95,7 +95,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     stop: StopSpec | None = None
     on_refusal: Literal["wrong", "unscored", "right"] = "wrong"
     primary_metric: str | None = None  # the metric that comparisons use; None: the score
-    gate: GateSpec | None = None  # what the run must fulfil before a merge
+    gate: GateSpec | None = None  # what the run must satisfy before a merge
 
 
 def target_specs(arms: Iterable[Arm], settings: Settings) -> list[TargetSpec]:

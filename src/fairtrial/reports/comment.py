@@ -59,7 +59,7 @@ def render(gate: Gate, changes: BaselineChanges, *, suite: str, run_id: str, rep
 def _headline(gate: Gate) -> str:
     compared = [check.result for check in gate.checks if check.name.startswith(_COMPARED)]
     if gate.result == "failed":
-        return "blocked: something got worse" if "failed" in compared else "blocked: it does not fulfil a rule"
+        return "blocked: something got worse" if "failed" in compared else "blocked: a rule is not met"
     if gate.result == "passed":
         return "passed: nothing got worse by more than it may" if compared else "passed; compared with nothing"
     return "cannot tell: there is no baseline" if gate.lacks_baseline else "cannot tell yet"

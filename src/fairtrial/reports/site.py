@@ -1,4 +1,4 @@
-"""A site of one or more runs: static files that any web space can serve, and that open from a disk.
+"""A site of one or more runs: static files that any host can serve, and that open from a disk.
 
 One run is one page. Several have an index with the leaderboard of every suite and a page each. Answers are next to the
 pages in pieces, and are loaded when they are opened. Nothing is requested from anywhere else.

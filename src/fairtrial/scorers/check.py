@@ -33,11 +33,11 @@ _CANNOT_RUN = (126, 127)  # what shells say of a program that they cannot start
 class Check(Scorer, frozen=True, kw_only=True):
     """Runs `command` in the workspace as the agent left it: exit code 0 is 100, any other 0.
 
-    A last line of JSON with `score` (0 to 100) and perhaps `notes` says it instead. `files` (folders, files or
+    A last line of JSON with `score` (0 to 100) and optional `notes` counts instead. `files` (folders, files or
     archives) are put there when the agent has finished, over its own: it can neither read nor change them. The command
-    runs in the workspace's sandbox, with the answer on stdin. Of a Python script or `pytest`, what the check itself
-    says counts, not what the agent's files print or how they end it. A command that takes longer than `timeout` seconds
-    or cannot be started leaves the trial unscored.
+    runs in the workspace's sandbox, with the answer on stdin. For a Python script or `pytest`, only what the check
+    itself reports counts, not what the agent's files print or how they end it. A command that takes longer than
+    `timeout` seconds or cannot be started leaves the trial unscored.
     """
 
     guide: ClassVar = Guide(

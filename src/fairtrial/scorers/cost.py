@@ -17,7 +17,7 @@ from fairtrial.core.scorer import Guide, Scorer
 class Cost(Scorer, frozen=True, kw_only=True):
     """An answer that cost `min` to `max` USD, with all attempts, scores 1, any other 0.
 
-    Where the cost is unknown, the answer is unscored: a model without a price, or an answer from the cache.
+    If the cost is unknown, the answer is unscored: a model without a price, or an answer from the cache.
     """
 
     guide: ClassVar = Guide(

@@ -17,7 +17,7 @@ from fairtrial.core.scorer import Guide, Scorer
 class Latency(Scorer, frozen=True, kw_only=True):
     """An answer that took `min` to `max` milliseconds scores 1, any other 0. Waits between attempts do not count.
 
-    An answer from the cache has the latency that it had when it was given.
+    A cached answer keeps its original latency.
     """
 
     guide: ClassVar = Guide(

@@ -37,7 +37,7 @@ class LlmJudge(Scorer, frozen=True, kw_only=True):
     """A mark from 0 to `scale` by the suite's judge; `criteria` are marked separately and combined by weight.
 
     The expected text, if any, is shown to the judge as a reference unless `reference` is false. Of several `judges`,
-    `by` names those who mark; default: all.
+    `by` names those that mark; default: all.
     """
 
     guide: ClassVar = Guide(

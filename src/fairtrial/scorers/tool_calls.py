@@ -24,7 +24,7 @@ class ToolCalls(Scorer, frozen=True, kw_only=True):
     `names` must all be called: in any `order`, `in_order` with others between them, or `exact`, these and no others.
     None of `forbidden` may be. A name is `tool` or `server.tool`, and `*` stands for anything. `arguments` has, by
     name, what a call of that tool must contain; other arguments are allowed, and one call that fits is enough. `min`
-    and `max` limit the number of calls, of `names` if there are any. Without options, the case says it: its `tools`
+    and `max` limit the number of calls, of `names` if there are any. Without options, the case decides: its `tools`
     (if that is empty, nothing may be called), or `expected` as a name, JSON with `name` and `arguments`, or a JSON list
     of these in their order.
     """

@@ -28,8 +28,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Weighted(Composite, frozen=True, kw_only=True):
     """The weighted mean of its parts. If a part cannot be scored, the answer is unscored.
 
-    With `function` (`package.module:name` or `file.py:name`), that makes the score instead: it gets `parts`, the scores
-    of the parts by name, and may ask for whatever a `python` scorer gets, and returns what such a scorer returns.
+    With `function` (`package.module:name` or `file.py:name`), that function makes the score instead: it gets `parts`,
+    the scores of the parts by name, may ask for whatever a `python` scorer gets, and returns what such a scorer does.
     """
 
     guide: ClassVar = Guide(

@@ -87,7 +87,7 @@ cases = Table(
     Column("difficulty", Text),
     Column("cluster", Text),
     Column("scorer", Json),
-    Column("extract", Json),  # what of an answer is scored; None: as the scorer or the suite says
+    Column("extract", Json),  # which part of an answer is scored; None: as the scorer or the suite says
     Column("params", Json),
     Column("repeats", Integer),
     Column("metadata", Json),
