@@ -217,7 +217,7 @@ def _share(log_odds: float) -> float:
 
 
 def _concord(runs: Sequence[StoredRun], votes: Sequence[tuple[StoredRun, dict[str, Any]]]) -> Concord | None:
-    """Return how often judges, or scores, preferred the same answer; None if that can be said of no vote."""
+    """Return how often judges, or scores, preferred the same answer; None if no vote allows that."""
     judged = {run.id: judged_votes(run.store, run.record) for run in runs} if votes else {}
     pairs = [(row["worth"], judged[run.id].get(row["id"], 0.5)) for run, row in votes]
     both = [(vote, judge) for vote, judge in pairs if 0.5 not in (vote, judge)]

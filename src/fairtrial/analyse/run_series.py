@@ -1,4 +1,4 @@
-"""Several runs of one plan, as people hold them in Python."""
+"""Several runs of one plan, as users hold them in Python."""
 
 from __future__ import annotations
 

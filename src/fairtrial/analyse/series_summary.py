@@ -27,7 +27,7 @@ class SeriesSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarise_series(runs: Sequence[StoredRun]) -> SeriesSummary:
-    """Summarise a series as it stands now."""
+    """Summarise a series as it is now."""
     first = runs[0].record
     return SeriesSummary(
         series_id=first.series_id or first.id,

@@ -144,7 +144,7 @@ def by_mean(mean: float | None) -> float:
 
 
 def summarise(run: StoredRun, baseline: str | None = None) -> RunSummary:
-    """Summarise a run as it stands now; lifts are over the condition `baseline`, or over the first one."""
+    """Summarise a run as it is now; lifts are over the condition `baseline`, or over the first one."""
     store, record, plan, plan_arms = run.store, run.record, run.plan, run.plan_arms
     cases = totals.planned(store, plan.id)
     planned = [cases.trials(arm) for arm in plan_arms]

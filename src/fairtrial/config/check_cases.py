@@ -138,7 +138,7 @@ class _Checker:
             problems += [f"{name} works in no folder that its scorer could look into" for name in homeless[:1]]
         if self._judges and (unknown := sorted(scorer.judges() - set(self._judges))):
             hint = registry.nearest(unknown[0], self._judges)
-            problems.append(f"its scorer is to be judged by `{unknown[0]}`, who is no judge of the suite{hint}")
+            problems.append(f"its scorer is to be judged by `{unknown[0]}`, which is not defined as a judge{hint}")
         return problems
 
 
@@ -180,7 +180,7 @@ def _contains(keys: array[int], key: int) -> bool:
 
 
 class _Text(NamedTuple):
-    """A template, where it stands, and the names in it."""
+    """A template, its place, and the names in it."""
 
     condition: Condition
     what: str
@@ -189,7 +189,7 @@ class _Text(NamedTuple):
 
 
 def _template_texts(suite: CheckedSuite) -> Iterator[_Text]:
-    """Yield every template of the suite once, with where it stands."""
+    """Yield every template of the suite once, with its place."""
     conditions = {arm.condition.name: arm.condition for arm in suite.arms}
     common = Condition(name="", vars=suite.vars)  # for every case, whatever it is asked under
     texts = [(condition, what, text) for condition in conditions.values() for what, text in _texts_of(condition)]

@@ -1,4 +1,4 @@
-"""A suite as people hold it in Python: loaded from a file, or made with the keys of one."""
+"""A suite as users hold it in Python: loaded from a file, or made with the keys of one."""
 
 from __future__ import annotations
 

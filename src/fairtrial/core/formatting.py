@@ -63,7 +63,7 @@ def milliseconds(value: float | None) -> str:
 
 
 def span(seconds: float | None) -> str:
-    """Format a duration for people, such as `2 min 5 s`."""
+    """Format a duration for display, such as `2 min 5 s`."""
     if seconds is None:
         return "–"
     minutes, rest = divmod(round(seconds), 60)
@@ -87,8 +87,8 @@ class Scale:
         return "–" if value is None else self._format(value, "+").replace("-", "−")
 
     def interval(self, bounds: tuple[float, float] | None, margin: float | None = None) -> str:
-        """Format an interval of differences, with enough digits to show on which side of 0 and of the margin its limits
-        lie."""
+        """Format an interval of differences, with enough digits to show on which side of 0 and of the margin its
+        limits are."""
         if bounds is None:
             return "–"
         thresholds = (0.0,) if margin is None else (0.0, margin, -margin)
@@ -115,7 +115,7 @@ def _same_side(shown: float, exact: float, thresholds: tuple[float, ...], factor
 
 
 def interval_words(bounds: tuple[float, float], metric: str = "", margin: float | None = None) -> str:
-    """Format an interval as in a table: `79.7 to 87.6`, with the digits that show on which side of 0 a limit lies."""
+    """Format an interval as in a table: `79.7 to 87.6`, with the digits that show on which side of 0 a limit is."""
     return Scale(metric).words(bounds, margin)
 
 

@@ -77,7 +77,7 @@ class SharePages:
         return _download(run, ending, lambda path: export(run, path))
 
     def _site_file(self, request: Request) -> Response:
-        """Send a site of the run, ready to be unpacked on a web space."""
+        """Send a site of the run, ready to be unpacked on a static host."""
         run = self._site.run(request.path_params["run"])
 
         def write(path: Path) -> None:

@@ -7,7 +7,9 @@ PARTS = {
     "run_directly": {"k_eval": "importers.k_eval:KEval"},
     "results": "results",
     "traces": {"otlp": "traces.otlp", "logfire": "traces.logfire", "langfuse": "traces.langfuse"},
-    "commands": {"import": Part("commands.import_:command", "Import results of other tools, or convert their suites.")},
+    "commands": {
+        "import": Part("commands.import_:command", "Import results from other tools, or convert their suites.")
+    },
     "reports": {
         "inspect": "formats:INSPECT",
         "inspect_json": "formats:INSPECT_JSON",

@@ -1,6 +1,6 @@
 """A solver as MCP tools, to measure how much such a tool helps an agent.
 
-`fairtrial optim mcp PROBLEMS…` serves problems of one's own beside the built-in ones, which
+`fairtrial optim mcp PROBLEMS…` serves your own problems in addition to the built-in ones, which
 `python -m fairtrial.tracks.optimisation.mcp_server` serves alone.
 """
 

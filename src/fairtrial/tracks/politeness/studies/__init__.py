@@ -61,7 +61,7 @@ def _asked(question: dict[str, Any]) -> str:
 
 
 def demo_target(runs: int = RUNS) -> dict[str, Any]:
-    """Return a scripted model that does not care for tone.
+    """Return a scripted model that is indifferent to tone.
 
     As real models do, it knows most answers for sure or not at all, and now and then changes its mind with the exact
     wording of a question. But no tone is better than another: what a test finds in these questions is not in others.
