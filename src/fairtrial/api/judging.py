@@ -1,4 +1,4 @@
-"""Judges and people: calibrate, judge in pairs, label."""
+"""Judges and labels: calibrate, judge in pairs, label."""
 
 from __future__ import annotations
 
@@ -135,9 +135,9 @@ def label(
 ) -> Labels:
     """Let people label answers, and correct a judge's scores with the labels.
 
-    `label(run, sample=30, to="marks.csv")` draws answers at random, blind; `label(run, "marks.csv")` reads what people
-    wrote there (0 to 100, or pass and fail); `label(run, {trial_id: 0.8})` takes labels from 0 to 1. With neither,
-    returns the result of the labels so far.
+    `label(run, sample=30, to="marks.csv")` draws answers at random, blind; `label(run, "marks.csv")` reads the labels
+    in it (0 to 100, or pass and fail); `label(run, {trial_id: 0.8})` takes labels from 0 to 1. With neither, returns
+    the result of the labels so far.
     """
     opened = open_given(run, store)
     if (sample is None) != (to is None):
