@@ -1,4 +1,4 @@
-"""A run as people hold it in Python: what its store has, and what can be said about it."""
+"""A run as users hold it in Python: what its store has, and what follows from it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def as_run(run: StoredRun) -> Run:
-    """Return a stored run with all that can be said about it."""
+    """Return a stored run with all that follows from it."""
     return run if isinstance(run, Run) else Run(run.store, run.record)
 
 
@@ -37,7 +37,7 @@ class Run(Shown, StoredRun):
         return by_kind(self, kind)
 
     def summary(self, baseline: str | None = None) -> RunSummary:
-        """Summarise the run as it stands now; lifts are over the condition `baseline`, or over the first one."""
+        """Summarise the run as it is now; lifts are over the condition `baseline`, or over the first one."""
         from fairtrial.analyse.summary import summarise  # likewise
 
         return summarise(self, baseline)

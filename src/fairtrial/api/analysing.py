@@ -80,13 +80,13 @@ def power(
 
 
 def variance(run: AnyRun = "latest", *, case_cost: float = 1.0, store: str | None = None) -> Variance:
-    """Say where the uncertainty of a run's means comes from, and where the next dollar helps most."""
+    """Show where the uncertainty of a run's means comes from, and where the next dollar helps most."""
     opened = open_given(run, store)
     return Variance(run_id=opened.id, arms=arm_variances(opened, case_cost=case_cost))
 
 
 def tools(run: AnyRun = "latest", *, store: str | None = None) -> ToolReport:
-    """Say whether the MCP servers, tools and skills of a run help, what they take, and how agents used them."""
+    """Show whether the MCP servers, tools and skills of a run help, what they cost, and how agents used them."""
     return tool_report(open_given(run, store))
 
 
@@ -108,8 +108,8 @@ def gate(
     A minimum is met when the whole 95 % interval is above it; a regression against another run is ruled out when the
     whole interval of the difference lies above −margin. `result` is `passed`, `failed` or `cannot tell`. `against` may
     also be `branch:main`, `commit:3f2a`, `file:baseline.db.gz`, `notes:` or `auto`; if there is no such run, nobody can
-    tell. At least 95 % of the trials must have a score, unless `min_coverage` says otherwise. What the suite says under
-    `gate` holds too, its baseline included.
+    tell. At least 95 % of the trials must have a score, unless `min_coverage` says otherwise. The suite's `gate`
+    applies too, including its baseline.
     """
     source = one_source(run, store)
     given = Terms(
@@ -141,7 +141,7 @@ def cases(runs: AnyRuns = "latest", *, subset: int, store: str | None = None) ->
 
 
 def cases(runs: AnyRuns = "latest", *, subset: int | None = None, store: str | None = None) -> CaseAnalysis | list[str]:
-    """Analyse the cases themselves: which are hard, tell nothing apart, or probably have a wrong expected answer.
+    """Analyse the cases themselves: which are hard, do not separate the arms, or probably have a wrong expected answer.
 
     With `subset`, returns the ids of this many cases that represent all of them.
     """

@@ -14,7 +14,7 @@ from fairtrial.reports.site import check_address, write_site
 
 
 def export(run: AnyRun, file: str | Path, *, format: str | None = None, store: str | None = None) -> Path:
-    """Write a run to a file by its ending: json, jsonl, csv, parquet, junit.xml, md, html; `format` says another."""
+    """Write a run to a file by its ending: json, jsonl, csv, parquet, junit.xml, md, html; `format` overrides it."""
     return Path(write(open_given(run, store), str(file), format_named(format) if format else None))
 
 
@@ -28,8 +28,8 @@ def report(
 ) -> Path:
     """Write a run as one self-contained HTML page that opens from disk, without a network.
 
-    `site` names a folder instead: static pages of one or more runs, for any web space. `base_url` says where they will
-    be, so that links to them have a picture.
+    `site` names a folder instead: static pages of one or more runs, for any static host. `base_url` is their
+    future address, for link previews.
     """
     if site is not None:
         check_address(base_url)

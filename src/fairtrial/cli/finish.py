@@ -61,7 +61,7 @@ class Ending:
         plain: bool = False,
         show_result: Callable[[Run], bool] | None = None,
     ) -> None:
-        """`show_result` prints what people came for in place of the run's page, and says whether it could."""
+        """`show_result` prints what the user came for instead of the run's page, and says whether it could."""
         self.outputs, self.as_json, self.quiet, self.plain = outputs, as_json, quiet, plain
         self.show_result = show_result
         self.started = time.monotonic()

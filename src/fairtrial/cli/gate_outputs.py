@@ -76,7 +76,7 @@ def append_github_summary(result: Gate) -> None:
 
 
 def annotate(result: Gate) -> None:
-    """Tell GitHub Actions about every check that did not pass, beside the changed files."""
+    """Tell GitHub Actions about every check that did not pass, next to the changed files."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
     for check in [check for check in result.checks if check.result != "passed"][:_MOST_ANNOTATIONS]:
@@ -94,7 +94,7 @@ def _property(text: str) -> str:
 
 
 def comment(result: Gate, source: RunSource, against: RunSource | None, service: str, report: str | None) -> None:
-    """Write the comment on the pull request; if that is not possible, say so and let the gate's verdict stand."""
+    """Write the comment on the pull request; if that is not possible, say so and keep the gate's verdict."""
     run = source.runs[0]
     suite = run.record.suite_name
     changes = changes_between(source, against)

@@ -47,7 +47,7 @@ weights_option = option(
 credit_option = option(
     "--partial-credit",
     is_flag=True,
-    help="Also give credit by the constraint_violations that answers report, beside the recomputed quality.",
+    help="Also give credit by the constraint_violations that answers report, in addition to the recomputed quality.",
 )
 
 
@@ -133,7 +133,7 @@ def run(
     max_tokens: int,
     **options: Any,
 ) -> int:
-    """Ask every TARGET in every style; 5 repeats unless --repeats says otherwise."""
+    """Ask every TARGET in every style; 5 repeats by default."""
     suite = StyleSuite(
         targets=models,
         styles=styles or ("polite", "strict"),
