@@ -125,7 +125,7 @@ class Source:
                 if not line.strip():
                     continue
                 if broken:
-                    raise FairtrialError(f"{self.name}, line {broken} is not valid JSON: mend or remove the line")
+                    raise FairtrialError(f"{self.name}, line {broken} is not valid JSON: fix or remove the line")
                 try:
                     record = decode(line)
                 except ValueError:
