@@ -189,7 +189,9 @@ class PairComparer:
                     paired_t=_paired_t(evidence.common.d[chosen]),
                 )
 
-    def _groups_whenever_stopped(self, by: str, values: Mapping[str, NDArray[np.bool_]], parts: int) -> Iterable[KindDifference]:
+    def _groups_whenever_stopped(
+        self, by: str, values: Mapping[str, NDArray[np.bool_]], parts: int
+    ) -> Iterable[KindDifference]:
         """Compare the arms on kinds of cases of a run that could stop: bets of their own, at one of this many parts."""
         for value, chosen in values.items():
             bets = self.evidence.bets_on(chosen, parts)
