@@ -140,6 +140,24 @@ async def test_a_model_that_codex_knows_gets_no_other_tools(write_suite, model, 
     assert not [item for item in served.bodies[0]["input"] if item["type"] == "additional_tools"]
 
 
+async def test_settings_and_a_schema_reach_codex(write_suite, model):
+    served = await model()
+    schema = {
+        "type": "object",
+        "properties": {"code": {"type": "string"}},
+        "required": ["code"],
+        "additionalProperties": False,
+    }
+    options = {"program": needed("codex"), "output_schema": schema, "tools": ["shell"]}
+    options["settings"] = {"sandbox_mode": "read-only", "include_permissions_instructions": True}
+    agent = {"id": "codex", "target": "codex:m1", "options": options}
+    run = await pipeline.arun(pipeline.load(write_suite(**suite(agent, {"command": sys.executable, "args": [FACTS]}))))
+    (trial,) = run.trials()
+    assert run.status == "completed", trial.failure_message
+    assert served.bodies[0]["text"]["format"]["schema"] == schema
+    assert "`read-only`" in json.dumps(served.bodies[0]["input"])  # what it tells its model about the sandbox
+
+
 async def _kill_minus_nine_leaves_a_journal_and_no_process(path, agent, mark, temporary, capsys):
     """The tool hangs while fairtrial is killed without a word; `targets/test_agents.py` kills one that was no fork."""
     program = f"import tempfile\ntempfile.tempdir = {str(temporary)!r}\n{forks.PROGRAM}"

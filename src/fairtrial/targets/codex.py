@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 import msgspec
 
 from fairtrial.agents.processes.process import Ended
-from fairtrial.agents.program import AgentProgram, output_of
+from fairtrial.agents.program import AgentOptions, AgentProgram, output_of
 from fairtrial.agents.session import AgentSession, Launch
 from fairtrial.agents.settings import merged
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.experiment import McpServer, TargetSpec
+from fairtrial.core.target import Options
 
 # Its built-in tools, and what turns each of them on.
 _TOOLS = {
@@ -42,6 +43,12 @@ _STATUS = re.compile(r"status:? (\d{3})\b")
 _TOOL_TIMEOUT = 600  # seconds: the trial's time limit comes first
 
 
+class CodexOptions(AgentOptions, frozen=True, kw_only=True):
+    """`output_schema` is a JSON schema that its answers fit."""
+
+    output_schema: dict[str, Any] = {}
+
+
 class Codex(AgentProgram):
     """Codex: `codex exec`, one process per trial, each in a workspace and with a CODEX_HOME of its own.
 
@@ -54,6 +61,8 @@ class Codex(AgentProgram):
     package: ClassVar[str] = "@openai/codex"
     key_variable: ClassVar[str] = "OPENAI_API_KEY"
     model_host: ClassVar[str] = "https://api.openai.com"
+    options_type: ClassVar[type[Options]] = CodexOptions
+    options: CodexOptions
 
     _catalogue: bytes = b""  # what it knows about its model, with the tools of the condition; empty: nothing
 
@@ -74,7 +83,10 @@ class Codex(AgentProgram):
         session.write("config.toml", _toml_document(merged(self._settings(session), self.options.settings)))
         tools = self.options.tools
         arguments = ["exec", "--json", "--ephemeral", "--ignore-rules", "--skip-git-repo-check"]
-        arguments += ["--cd", str(session.folder), "--model", self.model, "--sandbox", "danger-full-access"]
+        arguments += ["--cd", str(session.folder), "--model", self.model]
+        if self.options.output_schema:
+            schema = session.write("schema.json", msgspec.json.encode(self.options.output_schema))
+            arguments += ["--output-schema", str(schema)]
         off = [*_OFF, *(feature for tool, features in _TOOLS.items() if tool not in tools for feature in features)]
         arguments += [part for feature in off for part in ("--disable", feature)]
         environment = {"CODEX_HOME": str(session.home)}
@@ -98,6 +110,7 @@ class Codex(AgentProgram):
             **({"model_instructions_file": str(system)} if system else {}),
             "model_provider": "fairtrial",
             "approval_policy": "never",
+            "sandbox_mode": "danger-full-access",  # the workspace is the sandbox
             "check_for_update_on_startup": False,
             "include_environment_context": bool(self.options.tools),
             "include_permissions_instructions": False,

@@ -37,9 +37,12 @@ def runs_offline(name):
 
 
 @pytest.fixture(autouse=True)
-def python_is_on_the_path(monkeypatch):
-    """Debian's is called `python3` only."""
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+def programs_are_on_the_path(monkeypatch, tmp_path_factory):
+    """Debian's Python is called `python3` only; agents need not be installed here."""
+    folder = tmp_path_factory.mktemp("bin")
+    for name in ("codex", "opencode"):
+        (folder / name).touch(mode=0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), str(folder), os.environ["PATH"]]))
 
 
 def test_the_corpus_is_large_enough():
@@ -174,7 +177,6 @@ def test_settings_of_a_provider_are_sent(tmp_path):
 
 
 def test_an_address_is_called_with_the_prompt(tmp_path, monkeypatch):
-    pytest.importorskip("quickjs")
     received = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -193,12 +195,44 @@ def test_an_address_is_called_with_the_prompt(tmp_path, monkeypatch):
     path, _ = imported("provider-http", tmp_path)
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        code = path.with_name("promptfoo_code.py")
-        code.write_text(code.read_text().replace("127.0.0.1:1/", f"127.0.0.1:{server.server_port}/"))
+        path.write_text(path.read_text().replace("127.0.0.1:1/", f"127.0.0.1:{server.server_port}/"))
         (trial,) = ft.run(load_suite(path)).trials()
         server.shutdown()
     assert trial.score == 1
     assert received == [("Bearer t", {"question": "hi", "more": [1]})]
+    assert not path.with_name("promptfoo_code.py").exists()  # it is a target of ours, with retries
+
+
+@pytest.mark.parametrize(
+    ("config", "options"),
+    [
+        ({"method": "GET", "url": "https://lab.example/{{id}}"}, {"url": "https://lab.example/{{ vars.id }}", "method": "GET"}),
+        ({"transformResponse": "({json}) => json.x", "body": {"q": "{{prompt}}"}}, None),
+        ({"body": {"q": "{{prompt | upper}}"}}, None),
+        ({"body": {"q": "{{prompt}}", "s": "{{sessionId}}"}}, None),
+        ({"auth": {"type": "bearer", "token": "t"}, "body": {"q": "{{prompt}}"}}, None),
+    ],
+)  # fmt: skip
+def test_addresses_are_a_target_of_ours_unless_code_makes_the_request(config, options, tmp_path):
+    provider = {"id": "http", "config": {"url": "https://lab.example/", **config}}
+    tests = [{"vars": {"q": "x", "id": "7"}}]
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump({"prompts": ["{{q}}"], "providers": [provider], "tests": tests}))
+    result = Promptfoo().read(tmp_path / "c.yaml")
+    write_suite(result, tmp_path / "suite.yaml", source="c.yaml", tool="promptfoo")
+    suite = load_suite(tmp_path / "suite.yaml", environment={}, placeholders=True)
+    assert suite.arms[0].target.kind == ("http" if options else "python_call") and not result.findings
+    assert options is None or suite.arms[0].target.options == options
+    assert next(iter(suite.cases())).vars["id"] == "7"
+
+
+def test_a_chat_reaches_an_address_as_json():
+    from fairtrial.core.templates import fill
+
+    result = Promptfoo().read(CORPUS / "provider-http.yaml")
+    question = result.suite["targets"][0]["options"]["body"]["question"]
+    chat = [{"role": "system", "content": 'Say "hi" <b>'}, {"role": "user", "content": "q"}]
+    assert json.loads(fill(question, {"messages": chat, "input": "q"})) == chat
+    assert fill(question, {"messages": chat[1:], "input": "<q>"}) == "<q>"
 
 
 def test_options_of_an_evaluation(tmp_path):
@@ -281,8 +315,58 @@ def test_agents_keep_their_settings(tmp_path):
     assert options["tools"] == ["Read", "Grep", "Glob", "LS", "Bash"]
     assert options["sdk"]["mcp_servers"] == {"notes": {"command": "npx", "args": ["notes-server"]}}
     assert options["sdk"]["system_prompt"]["append"] == "Be brief."
-    code = (tmp_path / "promptfoo_code.py").read_text()
-    assert "'--model', 'gpt-5-codex', '--sandbox', 'read-only'" in code
+    codex = suite.arms[1].target
+    assert (codex.id, codex.kind, codex.model) == ("coder", "codex", "gpt-5-codex")
+    assert codex.options["settings"] == {"sandbox_mode": "read-only"} and codex.options["cwd"] == "./files"
+    assert codex.options["output_schema"] == {"type": "object"}
+    (tmp_path / "more").mkdir()
+    suite, _ = read("more-providers", tmp_path / "more")
+    (opencode,) = [arm.target for arm in suite.arms if arm.target.kind == "opencode"]
+    assert (opencode.provider, opencode.model) == ("openai", "gpt-5-mini")
+    assert opencode.options["tools"] == ["read", "grep", "glob", "list"]
+    assert opencode.options["settings"] == {"agent": {"trial": {"permission": {"edit": "deny"}}}}
+
+
+def test_models_behind_the_responses_api_are_asked_there(tmp_path):
+    form = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
+    providers = [
+        {"id": "openai:responses:gpt-5", "config": {"max_output_tokens": 9, "response_format": form}},
+        {"id": "openai:responses:gpt-5", "label": "own", "config": {"apiBaseUrl": "https://lab.example/v1"}},
+        {"id": "xai:responses:grok-4", "config": {"tools": [{"type": "web_search"}]}},
+    ]
+    config = {"prompts": ["{{q}}"], "providers": providers, "tests": [{"vars": {"q": "x"}}]}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
+    result = Promptfoo().read(tmp_path / "c.yaml")
+    write_suite(result, tmp_path / "suite.yaml", source="c.yaml", tool="promptfoo")
+    arms = load_suite(tmp_path / "suite.yaml", environment={}, placeholders=True).arms
+    assert {arm.target.kind for arm in arms} == {"openai_responses_api"} and not result.files
+    assert [arm.target.base_url for arm in arms[1:]] == ["https://lab.example/v1", "https://api.x.ai/v1"]
+    shape = {"type": "json_schema", "name": "a", "schema": {"type": "object"}}
+    assert (arms[0].params["max_tokens"], arms[0].params["extra"]) == (9, {"text": {"format": shape}})
+    assert arms[2].params["extra"] == {"tools": [{"type": "web_search"}]}
+
+
+def test_servers_of_an_agent_stand_in_its_condition(tmp_path):
+    server = {"name": "notes", "command": "npx", "args": ["notes-server"]}
+    given = {
+        "mcp": {"enabled": True, "servers": [server]},
+        "cli_config": {"tui.theme": "dark"},
+        "web_search_mode": "live",
+    }
+    config = {"prompts": ["{{q}}"], "tests": [{"vars": {"q": "x"}}],
+              "providers": [{"id": "openai:codex-sdk", "config": given}, {"id": "opencode", "config": {"mcp": given["mcp"]}}]}  # fmt: skip
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
+    result = Promptfoo().read(tmp_path / "c.yaml")
+    write_suite(result, tmp_path / "suite.yaml", source="c.yaml", tool="promptfoo")
+    codex, opencode = load_suite(tmp_path / "suite.yaml", environment={}, placeholders=True).arms
+    assert (
+        [server.name for server in codex.condition.mcp]
+        == [server.name for server in opencode.condition.mcp]
+        == ["notes"]
+    )
+    assert codex.target.options["settings"] == {"tui": {"theme": "dark"}, "web_search": "live"}
+    assert "web_search" in codex.target.options["tools"] and not result.findings
+    assert sum("names no model" in text for text in result.differences) == 2
 
 
 def test_providers_with_mcp_servers_are_agents(tmp_path):

@@ -133,7 +133,7 @@ class _Reader:
         tests = Tests(self.folder, self.notes, run_code=self.run_code).read(self.config)
         tests, user = self._simulated_user(tests)
         asked = Asked(self.providers, targets, prompts, tests, self.notes)
-        keep = self.code.name in repr(targets)  # functions may look at any variable
+        keep = any(word in repr(targets) for word in (self.code.name, "vars."))  # functions may look at any variable
         cases = Cases(
             self.folder, self.notes, self.environment, self.assertions, self.transforms, self.code, asked,
             keep_all=keep, simulated=bool(user),

@@ -1,4 +1,4 @@
-"""Providers that are addresses (HTTP, WebSockets, webhooks) as functions next to the suite."""
+"""Providers that are addresses: our `http` target, or functions next to the suite for code, signatures and sockets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
 from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError
 from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
-from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import to_jinja
+from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import converted, to_jinja
 from fairtrial.tracks.interchange.importers._promptfoo.transforms import is_body
 
 _KEYS = {
@@ -21,6 +21,11 @@ _KEYS = {
 }  # fmt: skip
 _FUNCTION = re.compile(r"(?:async\s+)?(?:\([^()]*(?:\{[^}]*\})?[^()]*\)|\w+)\s*=>|(?:async\s+)?function\b")
 _SECURITY = {"tls": "tls", "signatureAuth": "signature", "auth": "auth"}  # how a request is made, by our name for it
+_PATH = re.compile(r"json((?:\.\w+|\[\d+\])*)")  # an answer that is a part of the reply
+_PLACE = re.compile(r"\{\{\s*(?!env\b)(\w+)\s*\}\}")
+_TAG = re.compile(r"\{\{(?!\s*env\.\w+\s*\}\})|\{%")
+_METHODS = ("GET", "POST", "PUT", "PATCH")
+_PROMPT = "{{ messages | tojson if messages | length > 1 else input }}"  # a chat is sent as JSON
 _ADVICE = "add it to the function in {}"
 
 
@@ -57,6 +62,12 @@ class Addresses:
             if not parts["url"]:
                 self._notes.lost(f"provider {name}", "it has no `url`; add one and import again")
                 return None
+            if options := _options(parts, config):
+                return {
+                    "target": "http",
+                    "id": str(parts["url"]) if name in ("http", "https") else name,
+                    "options": options,
+                }
             extra = {ours: self._settings(config[key]) for key, ours in _SECURITY.items() if config.get(key)}
             made = self._code.call("call_address", where="vars", **_templates(parts), answer=answer, **extra)
             url = str(parts["url"])
@@ -133,6 +144,38 @@ class Addresses:
         if _FUNCTION.match(text):
             return f"return ({text})(json, text, context);"
         return text if is_body(text) else f"return ({text});"
+
+
+def _options(parts: dict[str, Any], config: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the options of our own `http` target; None if there is code in the request or in how its reply is read."""
+    found = _PATH.fullmatch(
+        str(config.get("transformResponse") or config.get("responseParser") or "json").strip().rstrip(";")
+    )
+    body = parts["body"]
+    if isinstance(body, str) and body.lstrip().startswith(("{", "[")):
+        with suppress(ValueError):
+            body = json.loads(body)
+    text = json.dumps([parts["url"], parts["headers"], body])
+    more = any(config.get(key) for key in (*_SECURITY, "sessionParser", "sessionSource", "session"))
+    if more or not found or (body is None) != (parts["method"] == "GET") or parts["method"] not in _METHODS:
+        return None
+    if _TAG.search(_PLACE.sub("", text)) or "sessionId" in text:
+        return None
+    answer = {"answer": found[1].lstrip(".")} if found[1] else {}
+    return {**_placed({**parts, "body": body}), **answer}
+
+
+def _placed(value: Any) -> Any:
+    """Return a value with the places in it as our `http` target names them; None is left out."""
+    if isinstance(value, dict):
+        return {key: _placed(item) for key, item in value.items() if item not in (None, {})}
+    if isinstance(value, list):
+        return [_placed(item) for item in value]
+    return _PLACE.sub(_place, converted(value)) if isinstance(value, str) else value
+
+
+def _place(match: re.Match[str]) -> str:
+    return _PROMPT if match[1] == "prompt" else f"{{{{ vars.{match[1]} }}}}"
 
 
 def _wrapped(template: str, body: Any) -> Any:

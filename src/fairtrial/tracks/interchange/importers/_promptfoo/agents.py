@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
+from fairtrial.agents.settings import merged
+from fairtrial.core.providers import api_providers
 from fairtrial.foreign.suites import FileRef
 from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
 from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError, resolve
 from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
 from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import converted
+from fairtrial.tracks.interchange.importers._promptfoo.vendors import our_name
 
 CLAUDE = ("anthropic:claude-agent-sdk", "anthropic:claude-code")
 CODEX = ("openai:codex-sdk", "openai:codex-app-server", "openai:codex")
@@ -39,9 +43,8 @@ _IGNORED = {  # how promptfoo itself starts and shows an agent
     "base_url", "baseUrl", "hostname", "port", "timeout", "log_level", "persist_sessions", "provider_id", "enable_mcp",
 }  # fmt: skip
 _READING = ["Read", "Grep", "Glob", "LS"]  # what promptfoo allows where there is a folder to work in
-_CODEX_FLAGS = {"model": "--model", "sandbox_mode": "--sandbox"}
-_CODEX_CONFIG = ("approval_policy", "model_reasoning_effort", "network_access_enabled", "web_search_enabled",
-                 "model_provider", "web_search_mode", "service_tier", "model_verbosity")  # fmt: skip
+_CODEX_SETTINGS = ("approval_policy", "model_reasoning_effort", "model_provider", "service_tier", "model_verbosity")
+_MODEL = "gpt-5.5"  # for agents of which a configuration says no more than the name
 
 
 class Agents:
@@ -110,32 +113,48 @@ class Agents:
         return sdk
 
     def _codex(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
-        others = {"output_schema", "additional_directories", "cli_config", "images", "cli_env"}
+        others = {"output_schema", "additional_directories", "cli_config", "cli_env", "sandbox_mode"}
+        searches = {"web_search_enabled", "web_search_mode", "network_access_enabled"}
         self._note_sessions(name, config)
-        self._note(name, config, {*_CODEX_FLAGS, *_CODEX_CONFIG, *others})
-        flags = ["--skip-git-repo-check"]
-        for key, flag in _CODEX_FLAGS.items():
-            flags += [flag, str(config[key])] if config.get(key) else []
-        if isinstance(config.get("working_dir"), str):
-            flags += ["--cd", str(config["working_dir"])]
-        for directory in config.get("additional_directories") or []:
-            flags += ["--add-dir", str(directory)]
-        cli = config.get("cli_config") if isinstance(config.get("cli_config"), dict) else {}
-        for key, value in {**{key: config.get(key) for key in _CODEX_CONFIG}, **(cli or {})}.items():
-            flags += ["--config", f"{key}={_toml(value)}"] if value is not None else []
-        for server, settings in mcp_servers(config).items():
-            for key in ("command", "args", "url"):
-                flags += ["--config", f"mcp_servers.{server}.{key}={_toml(settings[key])}"] if settings.get(key) else []
+        self._note(name, config, {"model", *_CODEX_SETTINGS, *others, *searches})
+        settings: dict[str, Any] = {key: config[key] for key in _CODEX_SETTINGS if config.get(key) is not None}
+        if mode := config.get("web_search_mode"):
+            settings["web_search"] = mode
+        folders = {"writable_roots": config.get("additional_directories")}
+        folders["network_access"] = config.get("network_access_enabled")
+        if written := {key: value for key, value in folders.items() if value}:
+            settings["sandbox_workspace_write"] = written
+        options: dict[str, Any] = {"tools": ["shell", "apply_patch", "view_image"]}
+        if config.get("web_search_enabled") or mode in ("live", "cached"):
+            options["tools"].append("web_search")
+        if isinstance(config.get("working_dir"), str):  # a folder of the user's: ours, one for each trial, is enclosed
+            options["cwd"] = self._path(config["working_dir"])
+            settings["sandbox_mode"] = config.get("sandbox_mode") or "read-only"
+        given = config.get("cli_config")
+        for key, value in (given if isinstance(given, dict) else {}).items():
+            nested = reduce(lambda inner, part: {part: inner}, reversed(str(key).split(".")), value)
+            settings = merged(settings, nested)
+        if settings:
+            options["settings"] = settings
+        if schema := self._schema(name, config):
+            options["output_schema"] = schema
+        given = config.get("cli_env")
+        if isinstance(given, dict):
+            options["env"] = {str(key): converted(str(value)) for key, value in given.items()}
+        return {"target": f"codex:{self._model(name, config)}", "options": options}
+
+    def _schema(self, name: str, config: dict[str, Any]) -> Any:
+        """Return the schema that answers have to fit; None if there is none, or its file is missing, which is noted."""
         try:
-            schema = resolve(config.get("output_schema"), self._folder)
+            return resolve(config.get("output_schema"), self._folder)
         except MissingFileError as error:
             self._notes.lost(f"`output_schema` of {name}", f"{error}; add it and import again")
-            schema = None
-        given = config.get("cli_env") if isinstance(config.get("cli_env"), dict) else {}
-        env = {str(key): converted(str(value)) for key, value in (given or {}).items()}
-        made = self._code.call("call_codex", flags, schema, list(config.get("images") or []), env)
-        self._notes.differs("Codex is started as `codex exec` in a session of its own for each trial: install its CLI")
-        return {"target": f"python:{made}", "id": name}
+            return None
+
+    def _model(self, name: str, config: dict[str, Any]) -> str:
+        if not config.get("model"):
+            self._notes.differs(f"{name} names no model: {_MODEL} is asked here; change `target` to have another")
+        return str(config.get("model") or _MODEL)
 
     def _note_sessions(self, name: str, config: dict[str, Any]) -> None:
         """Say what is different where an agent goes on with a session, or its requests are answered."""
@@ -147,30 +166,35 @@ class Agents:
         if config.get("server_request_policy"):
             self._notes.differs(f"{name}: requests for approval are declined, as there is no user to answer them")
 
-    def _opencode(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
-        """Return OpenCode, which is started as a program."""
+    def _opencode(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
+        """Return OpenCode around a model, with the tools that are switched on and not denied."""
         self._note(name, config, {*_OPENCODE, "model", "max_retries"})
         self._note_sessions(name, config)
-        model = "/".join(str(config[key]) for key in ("provider_id", "model") if config.get(key))
-        settings: dict[str, Any] = {key: config[key] for key in ("permission", "tools") if config.get(key)}
-        if servers := mcp_servers(config):
-            settings["mcp"] = {
-                server: {"type": "remote", "url": given["url"]}
-                if given.get("url")
-                else {"type": "local", "command": [given.get("command", ""), *given.get("args", [])]}
-                for server, given in servers.items()
-            }
-        if isinstance(config.get("custom_agent"), dict):
-            settings["agent"] = {"custom": config["custom_agent"]}
-        agent = "custom" if config.get("custom_agent") else config.get("agent")
-        flags = ["--agent", str(agent)] if agent else []
-        form = config.get("format")
-        if isinstance(form, dict):
+        vendor, _, model = "/".join(str(config[key]) for key in ("provider_id", "model") if config.get(key)).partition(
+            "/"
+        )
+        if not model:
+            vendor, model = "openai", self._model(name, {"model": vendor})
+        if our_name(vendor) not in api_providers():
+            return None
+        custom, permission = (
+            config[key] if isinstance(config.get(key), dict) else {} for key in ("custom_agent", "permission")
+        )
+        agent = {**{key: value for key, value in custom.items() if key not in ("mode", "model", "tools")}}
+        if permission:
+            agent["permission"] = {**permission, **(agent.get("permission") or {})}
+        reading = dict.fromkeys(("read", "grep", "glob", "list"), bool(config.get("working_dir")))
+        on = {**reading, **(config.get("tools") or {}), **(custom.get("tools") or {})}
+        options: dict[str, Any] = {"tools": [tool for tool, wanted in on.items() if wanted]}
+        if agent:
+            options["settings"] = {"agent": {"trial": agent}}  # as our target calls it
+        if isinstance(config.get("working_dir"), str):
+            options["cwd"] = self._path(config["working_dir"])
+        if isinstance(config.get("format"), dict):
             self._notes.differs(f"{name}: `format` is not enforced; the prompt and a check say what the answer must be")
-        folder = self._folder.path / str(config["working_dir"]) if config.get("working_dir") else None
-        made = self._code.call("call_opencode", model, settings, folder or "", flags)
-        self._notes.differs("OpenCode is started as `opencode run` in a session of its own for each trial: install it")
-        return {"target": f"python:{made}", "id": name}
+        if config.get("agent"):
+            self._notes.differs(f"{name}: no agent of OpenCode's own is used; `tools` says what it may do")
+        return {"target": f"opencode:{our_name(vendor)}:{model}", "options": options}
 
     def _path(self, name: str) -> str | FileRef:
         """Return a folder of the original; one that the environment names stays as it is."""
@@ -230,9 +254,3 @@ def mcp_servers(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
             kept = {"command": program, "args": [str(server["path"])], **kept}
         servers[name] = kept
     return servers
-
-
-def _toml(value: Any) -> str:
-    import json
-
-    return json.dumps(value)

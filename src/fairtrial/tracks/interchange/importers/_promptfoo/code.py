@@ -11,7 +11,7 @@ from typing import Any
 from fairtrial.foreign.suites import FileRef, read_text
 from fairtrial.tracks.interchange.importers._promptfoo import (
     runtime,
-    runtime_agents,
+    runtime_browser,
     runtime_checks,
     runtime_http,
     runtime_models,
@@ -20,7 +20,7 @@ from fairtrial.tracks.interchange.importers._promptfoo import (
 
 _ASKED = "user_query, system_prompt, mcp_servers, messages, vars, files=()"
 _CHAT = "with_files(messages, files)"
-_PARTS = (runtime_http, runtime_models, runtime_agents, runtime_checks, runtime_traces)
+_PARTS = (runtime_http, runtime_models, runtime_browser, runtime_checks, runtime_traces)
 Piece = str | FileRef
 
 

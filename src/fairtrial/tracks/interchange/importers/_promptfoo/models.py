@@ -12,7 +12,6 @@ from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import converted
 from fairtrial.tracks.interchange.importers._promptfoo.settings import (
     CALLBACKS,
     Settings,
-    chat_takes,
     has_extra,
     is_plain,
 )
@@ -40,6 +39,7 @@ _AWS = {"region": "aws_region_name", "profile": "aws_profile_name"}
 _OF_THEIR_OWN = ("google", "vertex", "bedrock", "azure")  # their settings have other names than OpenAI's
 _AS_OPENAI = ("openai", "anthropic", "openrouter", "ollama")  # whose settings are sent under the names that they have
 _PLACES = ("apiKeyEnvar", "apiBaseUrl", "apiHost", "headers", "organization", "projectId", "profile", "apiVersion")
+_RESPONSES = "openai_responses_api"
 
 
 class Models:
@@ -90,20 +90,21 @@ class Models:
         return {"target": f"{self._at('openclaw', address, config)}:openclaw/{agent or 'main'}"}
 
     def _responses(self, provider: str, name: str, model: str, config: dict[str, Any]) -> dict[str, Any] | None:
-        plain = not has_extra(config) and not any(config.get(key) for key in (*CALLBACKS, *_PLACES))
-        if provider == "openai" and plain:
-            return {"target": f"openai-responses:{model}"} if model else None
         server = server_of(provider)
-        if model and server and not chat_takes(config):
-            given = _plain(self._settings.params(name, config))
+        if not model or server is None:
+            return self._named(provider, model, name, config) if model else None
+        address = str(config.get("apiBaseUrl") or "")
+        if any(config.get(key) for key in CALLBACKS):  # ours calls the tools of MCP servers, and no functions
             own = {} if provider == "openai" else server._asdict()
-            if address := config.get("apiBaseUrl"):
-                own["base_url"] = str(address)
+            own |= {"base_url": address} if address else {}
+            given = _plain(self._settings.params(name, config))
             made = self._code.call("call_responses", model, given, **own, **self._called(name, config))
             self._notes.differs(f"the responses API is called by a function in {self._code.name}, without retries")
             return {"target": f"python:{made}", "id": name}
-        self._notes.differs("OpenAI's responses API: models are called through the chat API")
-        return self._named(provider, model, name, config) if model else None
+        if provider == "openai" and not address and not _says_more(config, {server.key}):
+            return {"target": f"openai-responses:{model}"}
+        at = Server(address or server.base_url, server.key)
+        return {"target": f"{self._add(f'{provider}-responses', at, config, {'kind': _RESPONSES})}:{model}"}
 
     def _named(self, provider: str, model: str, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
         if any(config.get(key) for key in CALLBACKS):

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from fairtrial.tracks.interchange.importers._promptfoo.addresses import Addresses
-from fairtrial.tracks.interchange.importers._promptfoo.agents import CODEX, Agents, mcp_servers
+from fairtrial.tracks.interchange.importers._promptfoo.agents import Agents, mcp_servers
 from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
 from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError
 from fairtrial.tracks.interchange.importers._promptfoo.models import Models
@@ -24,6 +24,7 @@ _UNKNOWN = (
 _AGENT = "an agent: use `claude-code`, `tool-agent` or a `command` target, with its settings in `options`"
 _PROGRAM = re.compile(r"\.(?:py|[mc]?[jt]s)(?=$|:[\w.]+$)")
 _IS_ADDRESS = re.compile(r"(?:https?|wss?|websocket)\b|webhook:|a2a:")
+_WITH_SERVERS = ("tool-agent:", "codex:", "opencode:")  # agents that get MCP servers from their condition
 _KEYS = {"id", "config", "label", "transform", "delay", "prompts", "env", "inputs"}
 
 
@@ -75,12 +76,12 @@ class Providers:
         if isinstance(given.get("prompts"), list):
             self.prompts[name] = [str(prompt) for prompt in given["prompts"]]
         config = given.get("config")
-        agent = isinstance(target, dict) and str(target["target"]).startswith("tool-agent:")
+        agent = isinstance(target, dict) and str(target["target"]).startswith(_WITH_SERVERS)
         if isinstance(config, dict):
             self.offered += self._settings.tools(config)
         if isinstance(config, dict) and agent:
             self.tools[name] = mcp_servers(config)
-            only = config["mcp"].get("tools")
+            only = config["mcp"].get("tools") if self.tools[name] else None
             self.only |= {server: list(map(str, only)) for server in self.tools[name]} if only else {}
 
     def embedder(self, entry: Any) -> str | None:
@@ -154,7 +155,7 @@ class Providers:
             return None
         ours = str(target["target"]).startswith("bedrock:")
         servers = mcp_servers(config) if ours or "options" not in target else {}
-        if str(target["target"]).startswith("python:") and servers and name not in CODEX:
+        if str(target["target"]).startswith("python:") and servers:
             self._notes.lost(f"`mcp` of provider {name}", "use a model that `tool-agent:PROVIDER:MODEL` can ask")
         complete = "params" in target or ("options" in target and not ours)  # in the words of its own API
         if complete or str(target["target"]).startswith(("mock:", "python:")):

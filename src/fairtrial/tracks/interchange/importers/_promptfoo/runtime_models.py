@@ -30,14 +30,11 @@ def call_responses(
     callbacks: dict[str, Any] | None = None,
     rounds: int = 0,
 ) -> dict[str, Any]:
-    """Ask a model through the responses API of OpenAI, or of another vendor who has it; call functions it asks for.
+    """Ask a model through the responses API, and call the functions of the user's that it asks for.
 
     Without `rounds`, what the functions return is the answer; with them, the model gets it, at most that many times.
     """
     given = {"max_output_tokens" if name == "max_tokens" else name: v for name, v in expanded(params).items()}
-    if form := given.pop("response_format", None):
-        shape = form.get("json_schema") or {name: value for name, value in form.items() if name != "type"}
-        given["text"] = {"format": {"type": form.get("type"), **{k: v for k, v in shape.items() if v is not None}}}
     asked: list[Any] = [{**message, "content": _responses_content(message)} for message in messages]
     made: list[Any] = []
     for left in range(rounds, -1, -1):

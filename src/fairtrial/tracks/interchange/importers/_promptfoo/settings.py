@@ -56,10 +56,6 @@ IGNORED = {
     "auth_password", "thinking_level", "websocketTimeout", "websocket", "maxToolCallRounds", "tool_config", *CALLBACKS,
 }  # fmt: skip
 _SECRET = ("apiKey", "accessKeyId", "secretAccessKey", "sessionToken", "azureClientSecret")
-_RESPONSES = {
-    "instructions", "previous_response_id", "truncation", "text", "include", "background", "max_tool_calls", "prompt",
-    "tools", "reasoning", "passthrough", "response_format", "metadata", "store",
-}  # fmt: skip
 _PLAIN = ("response_format", "tools", "tool_choice", "reasoning_effort", "seed", "service_tier")
 
 
@@ -136,6 +132,9 @@ class Settings:
         except MissingFileError as error:
             self._notes.lost(f"a file in the config of provider {name}", f"{error}; add it and import again")
             extra = {}
+        if ":responses" in name and isinstance(form := extra.pop("response_format", None), dict):
+            shape = form.get("json_schema") or form
+            extra["text"] = {"format": {**shape, "type": form.get("type")}}
         if extra:
             params["extra"] = extra
         return params
@@ -220,13 +219,3 @@ def is_plain(config: dict[str, Any]) -> bool:
 def has_extra(config: dict[str, Any]) -> bool:
     """Return whether there are settings beyond the parameters that all models have."""
     return bool(config.get("passthrough")) or any(key in EXTRA for key in _flat(config))
-
-
-def chat_takes(config: dict[str, Any]) -> bool:
-    """Return whether settings of OpenAI's responses API mean the same in its chat API."""
-    tools = config.get("tools")
-    if isinstance(tools, str) or any(
-        not isinstance(tool, dict) or tool.get("type") != "function" for tool in tools or []
-    ):
-        return False
-    return not set(config) & _RESPONSES
