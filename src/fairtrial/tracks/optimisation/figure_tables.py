@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from fairtrial.present.charts.svg import safe, tag, words
 from fairtrial.tracks.optimisation.analysis import OptimisationReport
-from fairtrial.tracks.optimisation.words import MEASURES, Difference, Group, Measure, Row, Shown, format_table
+from fairtrial.tracks.optimisation.style_tables import MEASURES, Difference, Group, Measure, Row, Shown, format_table
 
 
 def guide_table(groups: Sequence[Group]) -> Markup:

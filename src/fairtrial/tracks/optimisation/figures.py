@@ -16,7 +16,8 @@ from fairtrial.present.charts.marks import Interval, Tone
 from fairtrial.present.charts.svg import safe
 from fairtrial.present.figures.leaders import TONES, Figure
 from fairtrial.tracks.optimisation.analysis import AnswerGap, Cell, OptimisationReport
-from fairtrial.tracks.optimisation.words import ALL, gap_words, kind_words, shown_number
+from fairtrial.tracks.optimisation.style_tables import ALL, kind_words, shown_number
+from fairtrial.tracks.optimisation.words import gap_words
 
 _MOST_ARMS = 6  # columns that a page has room for
 _MOST_PAIRS = 6

@@ -9,20 +9,16 @@ from fairtrial.cli.console import Console
 from fairtrial.cli.tables import table
 from fairtrial.text.printable import printable
 from fairtrial.tracks.optimisation.analysis import OptimisationReport, Slice
+from fairtrial.tracks.optimisation.style_tables import format_table, gap_measures, gap_table, kind_words, shown_cells
 from fairtrial.tracks.optimisation.words import (
     GAP_WORDS,
     composite_words,
-    format_table,
-    gap_measures,
     gap_note,
-    gap_table,
     gap_words,
     headline,
     interaction_lines,
-    kind_words,
     length_lines,
     second_opinion,
-    shown_cells,
     spread_words,
     warnings,
 )

@@ -13,14 +13,12 @@ from fairtrial.tracks.optimisation.analysis import OptimisationReport
 from fairtrial.tracks.optimisation.figure_tables import difference_table, format_steps_table, gaps_table, guide_table
 from fairtrial.tracks.optimisation.figures import answers_figure, effect_figure, style_figures, style_kinds
 from fairtrial.tracks.optimisation.methods import bibtex, citation, methods
+from fairtrial.tracks.optimisation.style_tables import differences, gap_measures, gap_table, style_table
 from fairtrial.tracks.optimisation.words import (
     composite_words,
     difference_note,
-    differences,
-    gap_measures,
     gap_note,
     gap_notes,
-    gap_table,
     gap_words,
     headline,
     headline_of,
@@ -29,7 +27,6 @@ from fairtrial.tracks.optimisation.words import (
     length_lines,
     measure_notes,
     second_opinion,
-    style_table,
     table_note,
     warnings,
 )

@@ -9,27 +9,22 @@ from collections.abc import Sequence
 from fairtrial.text.printable import printable
 from fairtrial.tracks.optimisation.analysis import OptimisationReport
 from fairtrial.tracks.optimisation.methods import bibtex, citation, methods
-from fairtrial.tracks.optimisation.words import (
+from fairtrial.tracks.optimisation.style_tables import (
     DIFFERENCE_COLUMNS,
-    MEASURES,
     Difference,
-    Group,
     Row,
-    composite_words,
-    difference_note,
     differences,
     format_table,
-    gap_measures,
-    gap_note,
-    gap_notes,
-    gap_table,
+)
+from fairtrial.tracks.optimisation.words import (
+    MeasuredTable,
+    composite_words,
+    difference_note,
     headline,
     interaction_lines,
     length_lines,
-    measure_notes,
+    measured_tables,
     second_opinion,
-    style_table,
-    table_note,
     warnings,
 )
 
@@ -113,8 +108,7 @@ def render(report: OptimisationReport) -> str:
         _wrapped(f"{composite_words(report)} {second_opinion(report)}"),
         *(f"\n{_wrapped(line)}" for line in warnings(report)),
         "",
-        _style_table(report),
-        _gap_table(report),
+        *map(_measured, measured_tables(report)),
         _difference_table(report),
         _format_table(report),
         r"\subsection*{Methods}",
@@ -144,22 +138,13 @@ def _name(text: str) -> str:
     return rf"\parbox[t]{{{_NAME_WIDTH}}}{{\raggedright {_wrapped(text)}}}"
 
 
-def _style_table(report: OptimisationReport) -> str:
-    names = ["style", "answers", *(measure.name for measure in MEASURES), "median gap"]
-    lines = [line for group in style_table(report) for line in _group(group, len(names))]
-    note = " ".join([table_note(report), *(f"{line}." for line in measure_notes(report))])
-    return _table(names, lines, f"Prompt styles. {note}", "styles")
-
-
-def _gap_table(report: OptimisationReport) -> str:
-    names = ["style", "answers", *(measure.name for measure in gap_measures(report))]
-    lines = [line for group in gap_table(report) for line in _group(group, len(names))]
-    note = " ".join([gap_note(report), *(f"{line}." for line in gap_notes(report))])
-    return _table(names, lines, f"Gaps and distances. {note}", "gaps") if lines else ""
-
-
-def _group(group: Group, columns: int) -> list[str]:
-    return [_title(group.title, columns), *(line for row in group.rows for line in _row(row))]
+def _measured(one: MeasuredTable) -> str:
+    names = ["style", "answers", *one.columns]
+    lines = []
+    for group in one.groups:
+        lines += [_title(group.title, len(names)), *(line for row in group.rows for line in _row(row))]
+    note = " ".join([one.note, *(f"{line}." for line in one.notes)])
+    return _table(names, lines, f"{one.caption}. {note}", one.label) if lines else ""
 
 
 def _title(title: str, columns: int) -> str:
