@@ -29,7 +29,7 @@ from fairtrial.cli.layout import (
 )
 from fairtrial.cli.options import in_store
 from fairtrial.cli.tables import short_names, shortened
-from fairtrial.core.formatting import cost_fact, milliseconds, money, number
+from fairtrial.core.formatting import cost_fact, milliseconds, money, number, span
 from fairtrial.present.words.arm_notes import notes, other_lines
 from fairtrial.present.words.judges import rubric_words
 from fairtrial.present.words.kinds import NOTE, KindTable, kind_tables
@@ -114,7 +114,7 @@ def _facts(run: Run, summary: RunSummary, seconds: float | None, *, stored: bool
     scored, trials = (sum(getattr(arm, name) for arm in summary.arms) for name in ("scored", "trials"))
     facts = [f"{scored:,} of {trials:,} scored"]
     facts += [f"{count:,} {what}" for what, count in counts.items() if count]
-    facts += [duration(seconds)] if seconds is not None and seconds >= 1 else []
+    facts += [span(seconds)] if seconds is not None and seconds >= 1 else []
     if summary.spent.charged or summary.spent.unknown:
         facts.append(cost_fact(summary.spent))
     if not stored:
@@ -125,15 +125,6 @@ def _facts(run: Run, summary: RunSummary, seconds: float | None, *, stored: bool
         judges = ", ".join(judge.judge for judge in summary.judging.judges)
         facts.append(f"judged by {judges}{rubric_words(summary.judging)}")
     return facts
-
-
-def duration(seconds: float) -> str:
-    """Format a duration in everyday words: `42 s`, `6 min 12 s`, `2 h 5 min`."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-    return (f"{minutes} min {rest} s" if rest else f"{minutes} min") if minutes else f"{rest} s"
 
 
 def _detail_lines(arms: Sequence[ArmSummary]) -> list[Text]:

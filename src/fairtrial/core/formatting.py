@@ -63,12 +63,13 @@ def milliseconds(value: float | None) -> str:
 
 
 def span(seconds: float | None) -> str:
-    """Format a duration for display, such as `2 min 5 s`."""
+    """Format a duration as display say it: `42 s`, `6 min 12 s`, `2 h`."""
     if seconds is None:
         return "–"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    parts = [(hours, "h"), (minutes, "min"), (0 if hours else rest, "s")]
+    return " ".join(f"{count} {unit}" for count, unit in parts if count) or "0 s"
 
 
 class Scale:

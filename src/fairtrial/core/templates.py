@@ -7,7 +7,7 @@ Python's internals, and nothing can take more time or memory than a limit (`temp
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,17 @@ def names_in(text: str) -> frozenset[str]:
 
     with _errors_in_words():
         return frozenset(meta.find_undeclared_variables(_environment().parse(text)))
+
+
+def template_problems(text: str, known: Collection[str], where: str) -> Iterator[str]:
+    """Yield why a template cannot be filled in with these names."""
+    try:
+        unknown = sorted(names_in(text) - {*known})
+    except TemplateError as error:
+        yield str(error)
+        return
+    if unknown:
+        yield f"`{unknown[0]}` is not known {where}; there are: {', '.join(known)}"
 
 
 def fill(text: str, values: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ import msgspec
 
 from fairtrial.core.answer import PENDING, Answer, Failure, Request
 from fairtrial.core.batch import BatchPlace, BatchRecord, batch_name, request_name
+from fairtrial.core.formatting import span
 from fairtrial.engine.activity import Activity
 from fairtrial.engine.batch_slice import BatchRecords, BatchSlice, Delivered, Entry
 from fairtrial.providers.batch import BatchApi, BatchError, BatchStatus, is_unsure
@@ -55,7 +56,7 @@ class BatchQueue:
         answered = sum(part.answered for part in slices)
         batches = "a batch" if len(slices) == 1 else f"{len(slices)} batches"
         oldest = min(part.record.created_at for part in slices)
-        words = f"waits for {batches}: {answered:,} of {requests:,} answered after {_duration(time.time() - oldest)}"
+        words = f"waits for {batches}: {answered:,} of {requests:,} answered after {span(time.time() - oldest)}"
         return f"{words} ({self._problem})" if self._problem else words
 
     def place_of(self, key: str) -> BatchPlace | None:
@@ -324,10 +325,3 @@ def _is_too_large(problem: Failure) -> bool:
 def _gone(problem: Failure) -> Failure:
     message = f"the provider does not have the batch any more ({problem.message})"
     return Failure(kind="lost", message=message, maybe_billed=True)
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.0f} h"

@@ -22,7 +22,7 @@ from fairtrial.agents.workspace.servers import files_of_servers, moved_server
 from fairtrial.core.answer import Answer, Failure, Request, SoFar
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.target import Options, Target
-from fairtrial.core.templates import TemplateError, fill, names_in
+from fairtrial.core.templates import TemplateError, fill, names_in, template_problems
 from fairtrial.core.trace import Trace, waiting_for
 from fairtrial.core.user_functions import hash_files
 from fairtrial.core.workspace import WorkspaceSpec
@@ -108,7 +108,7 @@ class Command(Target):
             yield f"there is no program `{program}`"
         yield from options.paths().problems(options.output)
         for text in options.templates():
-            yield from _template_problems(text)
+            yield from template_problems(text, _VALUES, "to a command")
 
     @classmethod
     def code(cls, spec: TargetSpec, options: Any, folder: Path) -> str:
@@ -313,16 +313,6 @@ def _is_template(text: str) -> bool:
 
 def _filled(text: str, values: Mapping[str, Any]) -> str:
     return fill(text, values) if _is_template(text) else text
-
-
-def _template_problems(text: str) -> Iterable[str]:
-    try:
-        unknown = sorted(names_in(text) - {*_VALUES})
-    except TemplateError as error:
-        yield str(error)
-        return
-    if unknown:
-        yield f"`{unknown[0]}` is not known to a command; there are: {', '.join(_VALUES)}"
 
 
 def _hosts(environment: dict[str, str]) -> list[str]:

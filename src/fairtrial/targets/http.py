@@ -12,7 +12,7 @@ import msgspec
 from fairtrial.core.answer import Answer, Failure, Request, Usage
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.target import Options, Target
-from fairtrial.core.templates import TemplateError, fill, names_in
+from fairtrial.core.templates import TemplateError, fill, names_in, template_problems
 from fairtrial.providers.errors import error_of, failure_of, unreadable
 from fairtrial.providers.replies import UNREADABLE, tokens
 from fairtrial.providers.streams import read_body
@@ -69,7 +69,7 @@ class Http(Target):
             except ValueError as error:
                 yield str(error)
         for text in _texts([_address(spec, options), options.headers, options.body]):
-            yield from _problems(text)
+            yield from template_problems(text, _VALUES, "in a request")
 
     @classmethod
     def tells_cost(cls, options: Any) -> bool:
@@ -171,16 +171,6 @@ def _texts(value: Any) -> Iterable[str]:
     elif isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _texts(item)
-
-
-def _problems(text: str) -> Iterable[str]:
-    try:
-        unknown = sorted(names_in(text) - {*_VALUES})
-    except TemplateError as error:
-        yield str(error)
-        return
-    if unknown:
-        yield f"`{unknown[0]}` is not known in a request; there are: {', '.join(_VALUES)}"
 
 
 def _at(reply: Any, path: str) -> Any:

@@ -358,17 +358,6 @@ def _differs_line(interaction: Differs) -> str:
     return f"does the difference differ {about}? {answer}, p {p_words(interaction.p_value)}"
 
 
-def difficulty_line(pair: Comparison) -> str:
-    """Say whether the effect differs by difficulty, or why that cannot be tested."""
-    interaction = next((item for item in pair.differs if item.by == "difficulty"), None)
-    if interaction is not None:
-        return _differs_line(interaction)
-    groups = [group for group in pair.groups if group.by == "difficulty"]
-    shown = ", ".join(f"{group.value} {Scale(pair.metric).signed(group.difference)}" for group in groups)
-    why = "within one difficulty nothing varies" if groups else "all problems have the same difficulty"
-    return f"does the difference differ by difficulty? it cannot be tested: {why}" + (f" ({shown})" if shown else "")
-
-
 def subject_line(comparisons: Comparisons) -> str:
     """Say in one line what is compared."""
     runs = " against ".join(name.name for name in comparisons.names) or " against ".join(comparisons.sources)

@@ -46,6 +46,11 @@ def name_of(value: Any) -> str:
     return scrub(text if len(text) <= _MAX_NAME else f"{text[: _MAX_NAME - 1]}…")
 
 
+def clean_text(value: Any) -> str:
+    """Return any value as text, without what looks like a key."""
+    return scrub(text_of(value))
+
+
 def text_of(value: Any) -> str:
     """Return any value as text: texts as they are, messages by their content, everything else as JSON."""
     if value is None:
@@ -124,8 +129,18 @@ def failure_of(message: Any) -> Failure:
     return Failure(kind=kind, message=text)
 
 
-def usage_of(prompt: Any, completion: Any, *, cache_read: Any = 0, cache_write: Any = 0, reasoning: Any = 0) -> Usage:
-    """Return token counts."""
+def milliseconds_of(seconds: Any) -> float | None:
+    """Return a duration in seconds as milliseconds; None if it is no number."""
+    number = number_of(seconds)
+    return None if number is None else 1000 * number
+
+
+def usage_of(
+    prompt: Any, completion: Any, *, cache_read: Any = 0, cache_write: Any = 0, reasoning: Any = 0
+) -> Usage | None:
+    """Return token counts; None if the tool recorded none."""
+    if prompt is None and completion is None:
+        return None
     return Usage(
         prompt=count_of(prompt),
         completion=count_of(completion),

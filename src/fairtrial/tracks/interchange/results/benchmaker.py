@@ -9,6 +9,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.foreign.results import SCORE, Columns, Contestant, Log, Question, Sample, Source, picked
 from fairtrial.text.printable import counted
 from fairtrial.tracks.interchange.results._values import (
+    clean_text,
     dict_of,
     expected_of,
     failure_of,
@@ -17,9 +18,7 @@ from fairtrial.tracks.interchange.results._values import (
     name_of,
     number_of,
     params_of,
-    scrub,
     seconds_of,
-    text_of,
     tidy,
     usage_of,
 )
@@ -63,7 +62,7 @@ def _log(source: Source, run: dict[str, Any], suites: dict[str, Any], columns: C
     suite = dict_of(run.get("testSuiteSnapshot")) or dict_of(suites.get(str(run.get("testSuiteId"))))
     cases = {one["id"]: one for one in list_of(suite.get("testCases")) if "id" in dict_of(one)}
     params = params_of({_PARAMS.get(name, name): one for name, one in dict_of(run.get("parameters")).items()})
-    system = scrub(text_of(suite.get("systemPrompt")))
+    system = clean_text(suite.get("systemPrompt"))
     status = str(run.get("status") or "completed")
     arms = {
         name_of(m): Contestant(name=name_of(m), model=name_of(m), system=system, params=params)
@@ -101,7 +100,7 @@ def _unmarked(score: dict[str, Any]) -> str | None:
     """
     if number_of(score.get("score")) != 0:
         return None
-    notes, confidence = scrub(text_of(score.get("notes"))), number_of(score.get("confidence"))
+    notes, confidence = clean_text(score.get("notes")), number_of(score.get("confidence"))
     if confidence == 0 or (confidence is None and notes.startswith(_ERRORS)):
         return notes or _NO_REASON
     return None
@@ -120,12 +119,11 @@ def _sample(one: dict[str, Any], cases: dict[str, Any], columns: Columns) -> Sam
     case, score = dict_of(cases.get(str(one.get("testCaseId")))), dict_of(one.get("score"))
     mark, failed, unmarked = mark_of(score.get("score")), _failed(one), _unmarked(score)
     metadata = dict_of(case.get("metadata"))
-    tokens = [one.get("promptTokens"), one.get("completionTokens")]
     weight = number_of(case.get("weight"))
     return Sample(
         question=Question(
             id=name_of(one.get("testCaseId")),
-            input=scrub(text_of(case.get("prompt"))),
+            input=clean_text(case.get("prompt")),
             expected=expected_of(case.get("expectedOutput")),
             tags=tuple(name_of(tag) for tag in list_of(metadata.get("tags"))),
             weight=1.0 if weight is None or weight < 0 else weight,
@@ -133,12 +131,12 @@ def _sample(one: dict[str, Any], cases: dict[str, Any], columns: Columns) -> Sam
             **picked(metadata, columns),
         ),
         arm=name_of(one.get("modelId")),
-        answer=None if failed else scrub(text_of(one.get("response"))),
+        answer=None if failed else clean_text(one.get("response")),
         failure=failure_of(one.get("error")) if failed else None,
         scores={} if mark is None or failed or unmarked is not None else {SCORE: mark},
         unscored={} if unmarked is None else {SCORE: unmarked},
-        notes={SCORE: scrub(text_of(score.get("notes")))},
-        usage=usage_of(*tokens) if any(token is not None for token in tokens) else None,
+        notes={SCORE: clean_text(score.get("notes"))},
+        usage=usage_of(one.get("promptTokens"), one.get("completionTokens")),
         latency_ms=number_of(one.get("latencyMs")),
         cost_usd=number_of(one.get("cost")),
     )

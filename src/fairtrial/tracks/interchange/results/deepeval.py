@@ -8,15 +8,15 @@ from typing import Any
 from fairtrial.core.trace import ToolCall, Trace, short
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source, picked
 from fairtrial.tracks.interchange.results._values import (
+    clean_text,
     dict_of,
     expected_of,
     list_of,
     mark_of,
+    milliseconds_of,
     name_of,
     number_of,
     params_of,
-    scrub,
-    text_of,
     tidy,
 )
 
@@ -63,17 +63,16 @@ def _sample(case: dict[str, Any], arm: str, columns: Columns) -> Sample:
         name = name_of(metric.get("name"))
         mark = mark_of(metric.get("score"))
         if mark is None:
-            unscored[name] = scrub(text_of(metric.get("error"))) or "DeepEval recorded no score"
+            unscored[name] = clean_text(metric.get("error")) or "DeepEval recorded no score"
         else:
             scores[name] = mark
         if metric.get("reason"):
-            notes[name] = scrub(text_of(metric["reason"]))
+            notes[name] = clean_text(metric["reason"])
     if isinstance(case.get("success"), bool):
         scores[PASS] = float(case["success"])
     given = {name: case[name] for name in ("context", "expectedTools") if case.get(name)}
     metadata = tidy({**given, **dict_of(case.get("metadata")), **dict_of(case.get("additionalMetadata"))})
-    asked = scrub(text_of(case.get("input"))) or _turns(case)
-    seconds = number_of(case.get("completionTime"))
+    asked = clean_text(case.get("input")) or _turns(case)
     return Sample(
         question=Question(
             id=name_of(case.get("name") or case.get("order", "case")),
@@ -84,12 +83,12 @@ def _sample(case: dict[str, Any], arm: str, columns: Columns) -> Sample:
             **picked(metadata, columns),
         ),
         arm=arm,
-        answer=scrub(text_of(case.get("actualOutput"))),
+        answer=clean_text(case.get("actualOutput")),
         scores=scores,
         unscored=unscored,
         notes=notes,
         cost_usd=number_of(case.get("tokenCost")),
-        latency_ms=None if seconds is None else 1000 * seconds,
+        latency_ms=milliseconds_of(case.get("completionTime")),
         trace=_trace(case.get("toolsCalled")),
         details={"retrieval_context": tidy(context)} if (context := list_of(case.get("retrievalContext"))) else None,
     )
@@ -97,7 +96,7 @@ def _sample(case: dict[str, Any], arm: str, columns: Columns) -> Sample:
 
 def _turns(case: dict[str, Any]) -> str:
     turns = [turn for turn in list_of(case.get("turns")) if isinstance(turn, dict)]
-    return "\n\n".join(f"{str(turn.get('role', '')).upper()}: {scrub(text_of(turn.get('content')))}" for turn in turns)
+    return "\n\n".join(f"{str(turn.get('role', '')).upper()}: {clean_text(turn.get('content'))}" for turn in turns)
 
 
 def _trace(called: Any) -> dict[str, Any] | None:
@@ -105,7 +104,7 @@ def _trace(called: Any) -> dict[str, Any] | None:
         ToolCall(
             tool=name_of(call.get("name") or "tool"),
             arguments=tidy(call.get("inputParameters") or call.get("input_parameters")),
-            result=short(scrub(text_of(call.get("output")))),
+            result=short(clean_text(call.get("output"))),
         )
         for call in list_of(called)
         if isinstance(call, dict)

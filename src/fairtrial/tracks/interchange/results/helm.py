@@ -8,6 +8,7 @@ from typing import Any
 from fairtrial.core.errors import FairtrialError
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source
 from fairtrial.tracks.interchange.results._values import (
+    clean_text,
     dict_of,
     expected_of,
     failure_of,
@@ -15,7 +16,6 @@ from fairtrial.tracks.interchange.results._values import (
     name_of,
     number_of,
     params_of,
-    scrub,
     text_of,
     usage_of,
 )
@@ -149,7 +149,7 @@ def _sample(one: dict[str, Any], asked: dict[tuple[str, str, int], dict[str, Any
 def _answer(completion: dict[str, Any], state: dict[str, Any]) -> str:
     """Return what was answered; a letter that stands for a choice becomes the choice, as HELM compares it."""
     text = text_of(completion.get("text"))
-    return scrub(text_of(dict_of(state.get("output_mapping")).get(text.strip(), text)))
+    return clean_text(dict_of(state.get("output_mapping")).get(text.strip(), text))
 
 
 def _question(one: dict[str, Any], instance: dict[str, Any], perturbed: str) -> Question:
@@ -161,7 +161,7 @@ def _question(one: dict[str, Any], instance: dict[str, Any], perturbed: str) -> 
     name = str(one.get("instance_id"))
     return Question(
         id=name_of(f"{name}/{perturbed}" if perturbed else name),
-        input=scrub(text_of(dict_of(instance.get("input")).get("text"))),
+        input=clean_text(dict_of(instance.get("input")).get("text")),
         expected=expected_of([text for text in right if text]),
         category=name_of(instance["split"]) if instance.get("split") else None,
         cluster=name_of(name) if perturbed else None,

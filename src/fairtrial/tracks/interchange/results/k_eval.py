@@ -10,14 +10,13 @@ from fairtrial.core.score import Scale
 from fairtrial.core.trace import ToolCall, Trace
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source
 from fairtrial.tracks.interchange.results._values import (
+    clean_text,
     dict_of,
     expected_of,
     list_of,
     name_of,
     number_of,
-    scrub,
     seconds_of,
-    text_of,
 )
 
 MARKS = ("factual_adherence", "completeness", "helpfulness_and_clarity")
@@ -97,19 +96,19 @@ def _samples(row: dict[str, Any]) -> Iterator[Sample]:
     asked = dict_of(row.get("input"))
     question = Question(
         id=name_of(row["sample_idx"]),
-        input=scrub(text_of(asked.get("raw"))),
+        input=clean_text(asked.get("raw")),
         expected=expected_of(asked.get("reference")),
     )
     reasons = dict_of(dict_of(row.get("evaluation")).get("details"))
     condition = name_of(str(row["evaluation_name"]).partition("/")[2] or row["evaluation_name"])
-    claims = [scrub(text_of(claim)) for claim in list_of(reasons.get("unverified_claims"))]
+    claims = [clean_text(claim) for claim in list_of(reasons.get("unverified_claims"))]
     for place, run in enumerate(list_of(row.get("run_details"))):
         repeat = int(number_of(run.get("repetition_index")) or 0)
         scores = {mark: value for mark in MARKS if (value := number_of(run.get(mark))) is not None}
         if len(scores) == len(MARKS):
             scores[MEAN] = sum(scores.values()) / len(scores)
         notes = {
-            mark: scrub(text_of(given[repeat]))
+            mark: clean_text(given[repeat])
             for mark in MARKS
             if len(given := list_of(reasons.get(f"{mark}_reasonings"))) > repeat
         }
@@ -117,12 +116,12 @@ def _samples(row: dict[str, Any]) -> Iterator[Sample]:
             question=question,
             arm=condition,
             repeat=max(0, repeat),
-            answer=scrub(text_of(run.get("agent_response"))),
+            answer=clean_text(run.get("agent_response")),
             scores=scores,
             notes={MEAN: "; ".join(f"{mark}: {note}" for mark, note in notes.items()), **notes},
             latency_ms=number_of(run.get("duration_ms")),
             cost_usd=number_of(run.get("cost_usd")),
-            reasoning=scrub(text_of(run.get("reasoning_trace"))) or None,
+            reasoning=clean_text(run.get("reasoning_trace")) or None,
             model=name_of(row["model_id"]) if row.get("model_id") else None,
             trace=_trace(row, repeat),
             details={"unverified_claims": claims} if claims and place == 0 else None,

@@ -18,6 +18,7 @@ from fairtrial.core.score import Scale
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source, picked
 from fairtrial.tracks.interchange.results._values import (
     chat_or_text,
+    clean_text,
     dict_of,
     expected_of,
     list_of,
@@ -26,7 +27,6 @@ from fairtrial.tracks.interchange.results._values import (
     number_of,
     params_of,
     scrub,
-    text_of,
     tidy,
 )
 
@@ -169,7 +169,7 @@ class _Results:
             name=self.arm,
             model=self.arm,
             provider=name_of(self.facts.get("model_source") or "lm-eval"),
-            system=scrub(text_of(self.facts.get("system_instruction"))),
+            system=clean_text(self.facts.get("system_instruction")),
             params=params if self.facts else None,
         )
 

@@ -7,16 +7,15 @@ from typing import Any
 
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source
 from fairtrial.tracks.interchange.results._values import (
+    clean_text,
     dict_of,
     expected_of,
     failure_of,
     list_of,
     mark_of,
+    milliseconds_of,
     name_of,
-    number_of,
-    scrub,
     seconds_of,
-    text_of,
     usage_of,
 )
 
@@ -88,16 +87,16 @@ def _sample(name: str, arm: str, events: dict[str, list[dict[str, Any]]]) -> Sam
     return Sample(
         question=Question(
             id=name_of(name),
-            input=scrub(text_of(sampling.get("prompt"))),
+            input=clean_text(sampling.get("prompt")),
             expected=expected_of(match.get("expected")),
         ),
         arm=arm,
         repeat=0,
-        answer=None if failed else scrub(text_of(answer)),
+        answer=None if failed else clean_text(answer),
         failure=failure_of(errors[-1].get("message") or errors[-1].get("error") or errors[-1]) if failed else None,
         scores=scores,
         usage=usage_of(usage.get("prompt_tokens"), usage.get("completion_tokens")) if usage else None,
         model=name_of(sampling["model"]) if sampling.get("model") else None,
         started_at=seconds_of(sampling.get("at")),
-        latency_ms=None if (s := number_of(sampling.get("latency"))) is None else 1000 * s,
+        latency_ms=milliseconds_of(sampling.get("latency")),
     )

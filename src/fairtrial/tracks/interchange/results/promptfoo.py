@@ -17,6 +17,7 @@ from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source, picked
 from fairtrial.foreign.source import MAX_DOCUMENT, decode
 from fairtrial.tracks.interchange.results._values import (
+    clean_text,
     dict_of,
     expected_of,
     failure_of,
@@ -25,9 +26,7 @@ from fairtrial.tracks.interchange.results._values import (
     name_of,
     number_of,
     params_of,
-    scrub,
     seconds_of,
-    text_of,
     tidy,
     usage_of,
 )
@@ -170,10 +169,10 @@ class _Evaluation:
         return Sample(
             question=self._question(row),
             arm=arm,
-            answer=None if failed else scrub(text_of(response.get("output"))),
+            answer=None if failed else clean_text(response.get("output")),
             failure=failure_of(row.get("error") or response.get("error")) if failed else None,
             scores=scores,
-            notes={PASS: scrub(text_of(grading.get("reason"))), SCORE: scrub(text_of(grading.get("reason")))},
+            notes={PASS: clean_text(grading.get("reason")), SCORE: clean_text(grading.get("reason"))},
             details=_assertions(grading),
             usage=_usage(tokens),
             latency_ms=number_of(row.get("latencyMs")),
@@ -203,11 +202,11 @@ class _Evaluation:
             self.ids[key] = name if name not in taken else f"{name} ({len(taken) + 1})"
         references = [one.get("value") for one in asserts if one.get("type") in _REFERENCE]
         metadata = tidy(dict_of(test.get("metadata")))
-        texts = {str(name): scrub(text_of(value)) for name, value in variables.items()}
+        texts = {str(name): clean_text(value) for name, value in variables.items()}
         asked = next(iter(texts.values())) if len(texts) == 1 else "\n".join(f"{n}: {t}" for n, t in texts.items())
         return Question(
             id=self.ids[key],
-            input=asked or scrub(text_of(dict_of(row.get("prompt")).get("raw"))),
+            input=asked or clean_text(dict_of(row.get("prompt")).get("raw")),
             expected=expected_of(references[0]) if references else None,
             metadata=metadata,
             **picked(metadata, self.columns),

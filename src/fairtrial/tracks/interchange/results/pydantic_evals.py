@@ -10,16 +10,16 @@ from typing import Any
 from fairtrial.core.score import ANY
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source, picked
 from fairtrial.tracks.interchange.results._values import (
+    clean_text,
     dict_of,
     expected_of,
     failure_of,
     list_of,
     mark_of,
+    milliseconds_of,
     name_of,
     number_of,
     params_of,
-    scrub,
-    text_of,
     tidy,
     usage_of,
 )
@@ -67,7 +67,7 @@ def _question(case: dict[str, Any], columns: Columns) -> Question:
     metadata = tidy(dict_of(case.get("metadata")))
     return Question(
         id=name_of(case.get("source_case_name") or _REPEAT.sub("", str(case.get("name")))),
-        input=scrub(text_of(case.get("inputs"))),
+        input=clean_text(case.get("inputs")),
         expected=expected_of(case.get("expected_output")),
         metadata=metadata,
         **picked(metadata, columns),
@@ -84,7 +84,7 @@ def _case(case: dict[str, Any], arm: str, columns: Columns) -> Sample:
         if (mark := mark_of(dict_of(result).get("value"))) is not None:
             scores[name_of(name)] = mark
         if dict_of(result).get("reason"):
-            notes[name_of(name)] = scrub(text_of(result["reason"]))
+            notes[name_of(name)] = clean_text(result["reason"])
     held = {name: bool(dict_of(result).get("value")) for name, result in dict_of(case.get("assertions")).items()}
     if held:
         scores[ASSERTIONS] = sum(held.values()) / len(held)
@@ -93,25 +93,23 @@ def _case(case: dict[str, Any], arm: str, columns: Columns) -> Sample:
         notes[ASSERTIONS] = f"does not hold: {', '.join(wrong)}" if wrong else ""
     for failure in list_of(case.get("evaluator_failures")):
         name = name_of(dict_of(failure).get("name") or "evaluator")
-        unscored[name] = scrub(text_of(dict_of(failure).get("error_message")))
+        unscored[name] = clean_text(dict_of(failure).get("error_message"))
     metrics = dict_of(case.get("metrics"))
     scores |= {name_of(n): v for n, value in metrics.items() if (v := number_of(value)) is not None}
-    seconds = number_of(case.get("task_duration"))
     labels = {name_of(n): name_of(dict_of(r).get("value")) for n, r in dict_of(case.get("labels")).items()}
     total = number_of(case.get("total_duration"))
     details = {**({"labels": labels} if labels else {}), **({"total_duration": total} if total is not None else {})}
-    tokens = [metrics.get("input_tokens"), metrics.get("output_tokens")]
     return Sample(
         question=_question(case, columns),
         arm=arm,
-        answer=scrub(text_of(case.get("output"))),
+        answer=clean_text(case.get("output")),
         scores=scores,
         unscored=unscored,
         notes=notes,
         details=details or None,
-        latency_ms=None if seconds is None else 1000 * seconds,
+        latency_ms=milliseconds_of(case.get("task_duration")),
         cost_usd=number_of(metrics.get("cost")),
-        usage=usage_of(*tokens) if any(token is not None for token in tokens) else None,
+        usage=usage_of(metrics.get("input_tokens"), metrics.get("output_tokens")),
         finish_reason=_text(dict_of(case.get("attributes")).get("finish_reason")),
     )
 

@@ -13,13 +13,12 @@ from fairtrial.foreign.results import SCORE, Columns, Log, Question, Sample
 from fairtrial.foreign.source import Source
 from fairtrial.tables import TableOptions, format_of, missing_extra, rows_of
 from fairtrial.tracks.interchange.results._values import (
+    clean_text,
     expected_of,
     failure_of,
     mark_of,
     name_of,
     number_of,
-    scrub,
-    text_of,
     tidy,
     usage_of,
 )
@@ -186,7 +185,7 @@ class Rows:
             question=self._question(row, case),
             arm=self._arm(row),
             repeat=None if self._repeats is None else self._repeats.get(str(self._cell(row, "repeat"))),
-            answer=None if failed or answer is None else scrub(text_of(answer)),
+            answer=None if failed or answer is None else clean_text(answer),
             failure=failure_of(error) if failed else None,
             scores={} if mark is None else {self._metric: mark},
             unscored={} if mark is not None or failed else {self._metric: reason},
@@ -203,7 +202,7 @@ class Rows:
         expected = self._cell(row, "expected")
         return Question(
             id=name_of(case),
-            input="" if asked is None else scrub(text_of(asked)),
+            input="" if asked is None else clean_text(asked),
             expected=expected_of(expected),
             tags=tuple(name_of(tag) for tag in (tags.split(";") if isinstance(tags, str) else tags or ()) if tag),
             weight=1.0 if weight is None or weight < 0 else weight,
@@ -229,7 +228,7 @@ class Rows:
 
     def _usage(self, row: dict[str, Any]) -> Any:
         prompt, completion = self._cell(row, "prompt_tokens"), self._cell(row, "completion_tokens")
-        return None if prompt is None and completion is None else usage_of(prompt, completion)
+        return usage_of(prompt, completion)
 
 
 def _find(names: list[str], columns: Columns) -> dict[str, str]:

@@ -145,11 +145,6 @@ class CodeFile:
         """Add a transform of answers: a function in JavaScript."""
         return self._add("transform", "text", [f"    return transform({function!r}, text)\n"])
 
-    def node_transform(self, path: Path | None, function: str, code: str | None = None) -> str:
-        """Add a transform of answers that needs Node."""
-        text = ["    return as_text(node(", *_quoted(path, function), f", [text, {{'vars': {{}}}}], code={code!r}))\n"]
-        return self._add("transform", "text", text)
-
     def file_transform(self, path: Path, function: str) -> str:
         """Add a transform of answers that is in a Python file of the user's."""
         text = ["    return as_text(load(", *_quoted(path, function), ")(text, {'vars': {}}))\n"]

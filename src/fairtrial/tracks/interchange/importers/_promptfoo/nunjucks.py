@@ -85,11 +85,6 @@ def filled_or_same(text: str, values: Mapping[str, Any], environment: Mapping[st
         return text
 
 
-def names_used(text: str) -> set[str]:
-    """Return the names that are in plain placeholders of a text."""
-    return set(re.findall(r"\{\{-?\s*(\w+)", text)) | ({"statement"} if "{%" in text else set())
-
-
 def literal(text: str) -> str:
     """Return a template that says exactly this text."""
     return f"{{% raw %}}{text}{{% endraw %}}" if any(mark in text for mark in ("{{", "{%", "{#")) else text
