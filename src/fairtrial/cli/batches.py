@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairtrial.cli.options import (
-    env_addresses_option,
+    asking_options,
     in_store,
-    json_option,
     load_dotenv_of,
     open_store,
     option,
     print_json,
     run_coroutine,
-    store_option,
 )
 from fairtrial.workflows.batches import look_at_batches
 
@@ -28,9 +26,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("run", default="latest")
 @option("--cancel", is_flag=True, help="Cancel the batches that have not ended; what is answered by then is kept.")
-@env_addresses_option
-@store_option
-@json_option
+@asking_options
 def command(run: str, cancel: bool, store: str | None, as_json: bool) -> None:
     """Show the batches of RUN (an id, a prefix of one, or `latest`) and their progress at their providers.
 

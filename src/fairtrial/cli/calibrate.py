@@ -12,15 +12,13 @@ import click
 from fairtrial import pipeline
 from fairtrial.cli.console import Console
 from fairtrial.cli.options import (
-    env_addresses_option,
+    asking_options,
     in_store,
-    json_option,
     load_dotenv,
     open_store,
     option,
     print_json,
     run_coroutine,
-    store_option,
 )
 from fairtrial.cli.rescore import scorer_spec
 from fairtrial.config import judge_named, variables_of
@@ -64,9 +62,7 @@ if TYPE_CHECKING:
     default=120.0,
     help="Time limit for one request, in seconds.",
 )
-@env_addresses_option
-@store_option
-@json_option
+@asking_options
 def command(judge: str | None, suite: Path | None, store: str | None, as_json: bool, **options: Any) -> None:
     """Let JUDGE (provider:model) mark answers whose right score is known, and rate the judge.
 

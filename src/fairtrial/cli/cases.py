@@ -10,7 +10,7 @@ import click
 from fairtrial.analyse.items import analyse_cases, choose_cases
 from fairtrial.analyse.score_table import find_sources, read_scores
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.cli.options import open_store, option, print_json, store_options
 from fairtrial.cli.output import write_file
 from fairtrial.cli.tables import table
 from fairtrial.core.errors import FairtrialError
@@ -31,8 +31,7 @@ _MAX_SHOWN = 10
 @option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="With --subset: write the ids to this file."
 )
-@store_option
-@json_option
+@store_options
 def command(
     runs: tuple[str, ...],
     everything: bool,

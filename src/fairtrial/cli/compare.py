@@ -18,7 +18,6 @@ from fairtrial.cli.layout import print_commands
 from fairtrial.cli.options import (
     Margin,
     from_points,
-    json_option,
     metric_key,
     open_store,
     option,
@@ -26,7 +25,7 @@ from fairtrial.cli.options import (
     print_json,
     run_in_command,
     runs_in_command,
-    store_option,
+    store_options,
 )
 from fairtrial.reports.json import comparison_document
 
@@ -46,8 +45,7 @@ if TYPE_CHECKING:
 @option("--earlier", metavar="RUN", help="A run of the same arms on more cases, to reduce the variance.")
 @option("--details", is_flag=True, help="Also show other tests and groups of cases, for every pair.")
 @plain_option
-@store_option
-@json_option
+@store_options
 def command(
     runs: tuple[str, ...],
     arms: tuple[str, str] | None,

@@ -15,7 +15,7 @@ from fairtrial import pipeline
 from fairtrial.cli.console import Console
 from fairtrial.cli.finish import Ending, check_outputs
 from fairtrial.cli.layout import print_commands
-from fairtrial.cli.options import json_option, output_option, quiet_option, store_option
+from fairtrial.cli.options import output_option, quiet_option, store_options
 from fairtrial.cli.run import run_suite
 from fairtrial.providers.weights import fetch, weights_path
 from fairtrial.suites import suite_path
@@ -23,8 +23,7 @@ from fairtrial.suites import suite_path
 
 @click.command()
 @output_option
-@store_option
-@json_option
+@store_options
 @quiet_option
 def command(outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool) -> int:
     """Run the built-in suite on the embedded model: no API key, and no network once the weights are downloaded.

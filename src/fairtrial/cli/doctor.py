@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from msgspec.structs import replace
 
-from fairtrial.cli.options import json_option, load_dotenv, option, print_json, store_option
+from fairtrial.cli.options import load_dotenv, option, print_json, store_options
 
 if TYPE_CHECKING:
     from fairtrial.core.experiment import TargetSpec
@@ -54,8 +54,7 @@ class Finding(NamedTuple):
 
 @click.command()
 @option("--ping", is_flag=True, help="Send a short message to every configured provider; costs next to nothing.")
-@store_option
-@json_option
+@store_options
 def command(ping: bool, store: str | None, as_json: bool) -> int:
     """Check what is installed, reachable and configured, and show how to fix what is not."""
     findings = [

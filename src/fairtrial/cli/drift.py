@@ -10,7 +10,7 @@ from fairtrial.analyse.drift import chart_cells, drift, drift_line, rate_line
 from fairtrial.analyse.score_table import find_sources
 from fairtrial.analyse.units import in_points
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.cli.options import open_store, option, print_json, store_options
 from fairtrial.cli.tables import table
 from fairtrial.text.printable import printable
 from fairtrial.workflows.baselines import facts_of
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("runs", nargs=-1)
 @option("--branch", metavar="NAME", help="All runs of this git branch instead of all tagged ones.")
-@store_option
-@json_option
+@store_options
 def command(runs: tuple[str, ...], branch: str | None, store: str | None, as_json: bool) -> int:
     """Watch a suite over time: RUNS in this order, or all tagged runs of the latest suite, the oldest first.
 

@@ -18,16 +18,14 @@ from fairtrial.cli.gate_outputs import renderer
 from fairtrial.cli.gate_page import print_gate, print_itself, print_plan
 from fairtrial.cli.gate_run import is_suite, run_for_gate
 from fairtrial.cli.options import (
-    env_addresses_option,
+    asking_options,
     from_points,
-    json_option,
     load_dotenv_of,
     open_store,
     option,
     print_json,
     run_coroutine,
     say_what_ends,
-    store_option,
 )
 from fairtrial.cli.watch import watcher
 from fairtrial.reports.json import gate_document, gate_outlook_document
@@ -95,9 +93,7 @@ NOT_RUN = "answers"  # the check of a gate for which nothing could be asked
     metavar="FILE",
     help="Write the result: .md .junit.xml .json, or the whole report: .html; may be repeated.",
 )
-@env_addresses_option
-@store_option
-@json_option
+@asking_options
 @option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @click.pass_context
 def command(

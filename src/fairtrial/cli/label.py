@@ -10,7 +10,7 @@ import click
 
 from fairtrial.analyse.run import Run
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import in_store, json_option, open_store, option, print_json, store_option
+from fairtrial.cli.options import in_store, open_store, option, print_json, store_options
 from fairtrial.present.words.judges import label_lines
 from fairtrial.reports.json import labels_document
 from fairtrial.store import opinions
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 @option("--note", default="", help="Reason for the label.")
 @option("--by", default="person", show_default=True, metavar="NAME", help="Name of the person who labels.")
 @option("--renew", is_flag=True, help="Compare stale labels with the current judge.")
-@store_option
-@json_option
+@store_options
 def command(
     run: str,
     sample: int | None,

@@ -13,7 +13,14 @@ from fairtrial.analyse.summary import ranked
 from fairtrial.cli.axis import MIN_WIDTH, TextAxis
 from fairtrial.cli.console import Console
 from fairtrial.cli.layout import FIRST, QUIET, Column, cells, print_lines, table_lines, total_width
-from fairtrial.cli.options import in_store, json_option, open_store, option, plain_option, print_json, store_option
+from fairtrial.cli.options import (
+    in_store,
+    open_store,
+    option,
+    plain_option,
+    print_json,
+    store_options,
+)
 from fairtrial.cli.tables import shortened
 from fairtrial.reports.json import document
 from fairtrial.text.printable import printable
@@ -35,8 +42,7 @@ _MOST_ARMS, _MOST_TRIALS = 12, 50_000  # in larger runs it takes too long to fin
 @option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Show the newest N runs.")
 @option("--ids", is_flag=True, help="Show the full ids, also in a narrow terminal.")
 @plain_option
-@store_option
-@json_option
+@store_options
 def command(limit: int, ids: bool, plain: bool, store: str | None, as_json: bool) -> None:
     """List the runs in the store, newest first. Commands take a run's number, its id or a prefix of it, or a tag."""
     opened = open_store(store)

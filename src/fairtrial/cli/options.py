@@ -88,6 +88,27 @@ output_option = option(
     "-o", "--output", "outputs", multiple=True, metavar="FILE", help="Write the result to a file; may be repeated."
 )
 
+concurrency_option = option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time.")
+budget_option = option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this.")
+
+
+def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Return several options as one, in this order."""
+
+    def add(command: F) -> F:
+        for one in reversed(options):
+            command = one(command)
+        return command
+
+    return add
+
+
+store_options = together(store_option, json_option)  # of commands that read the store
+asking_options = together(env_addresses_option, store_options)  # and of those that ask models too
+session_options = together(  # of commands that carry out trials
+    engine_option, workers_option, output_option, asking_options, quiet_option, plain_option
+)
+
 
 def load_dotenv(suite: str | Path | None = None) -> None:
     """Load keys from `.env` next to the suite and in this folder; variables that are already set win."""

@@ -11,15 +11,15 @@ import click
 
 from fairtrial.cli.console import Console
 from fairtrial.cli.options import (
-    env_addresses_option,
-    json_option,
+    asking_options,
+    budget_option,
+    concurrency_option,
     load_dotenv_of,
     open_store,
     option,
     print_json,
     quiet_option,
     run_coroutine,
-    store_option,
 )
 from fairtrial.cli.tables import table
 from fairtrial.core.formatting import money
@@ -39,11 +39,9 @@ _COLUMNS = ("arm", "against", "wins", "ties", "losses", "win rate", "95 % CI")
 @option("--judge", metavar="T", help="The judge; default: the judges of the run.")
 @option("--arms", nargs=2, metavar="A B", help="Only these two arms.")
 @option("--instructions", default="", metavar="TEXT", help="Additional instructions for the judge.")
-@option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time.")
-@option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this.")
-@env_addresses_option
-@store_option
-@json_option
+@concurrency_option
+@budget_option
+@asking_options
 @quiet_option
 def command(
     run: str,

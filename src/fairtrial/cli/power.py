@@ -9,7 +9,7 @@ import click
 from fairtrial.analyse.planning import DELTAS, plan_power
 from fairtrial.analyse.score_table import choose, find_sources, read_scores
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import Margin, json_option, open_store, option, print_json, store_option
+from fairtrial.cli.options import Margin, open_store, option, print_json, store_options
 from fairtrial.cli.tables import table
 from fairtrial.core.formatting import number
 from fairtrial.present.words.planning import NEEDED, power_line, power_table
@@ -45,8 +45,7 @@ _MAX_SHOWN = 10
     show_default=True,
     help="Probability of detecting a difference of that size.",
 )
-@store_option
-@json_option
+@store_options
 def command(
     runs: tuple[str, ...],
     arms: tuple[str, str] | None,

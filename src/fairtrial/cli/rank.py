@@ -25,14 +25,13 @@ from fairtrial.cli.layout import (
     total_width,
 )
 from fairtrial.cli.options import (
-    json_option,
     metric_key,
     open_store,
     option,
     plain_option,
     print_json,
     runs_in_command,
-    store_option,
+    store_options,
 )
 from fairtrial.cli.tables import short_names, table
 from fairtrial.core.formatting import Scale
@@ -61,8 +60,7 @@ _SHORT_NAME = 12
 @option("--metric", metavar="M", help="Metric to rank by; default: the suite's primary metric, or the score.")
 @option("--matrix", is_flag=True, help="Show how often each arm beat each other arm.")
 @plain_option
-@store_option
-@json_option
+@store_options
 def command(
     runs: tuple[str, ...],
     by: str | None,

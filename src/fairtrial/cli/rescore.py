@@ -8,18 +8,12 @@ import click
 
 from fairtrial.cli.finish import Ending, check_outputs
 from fairtrial.cli.options import (
-    engine_option,
-    env_addresses_option,
-    json_option,
+    concurrency_option,
     load_dotenv_of,
     open_store,
     option,
-    output_option,
-    plain_option,
-    quiet_option,
     run_coroutine,
-    store_option,
-    workers_option,
+    session_options,
 )
 from fairtrial.cli.watch import watcher
 from fairtrial.engine.engines import where_of
@@ -31,16 +25,9 @@ from fairtrial.workflows.resume import arescore, use_scoring
 @option("--scorer", metavar="S", help='A scorer\'s name, or JSON: \'{"type": "numeric", "tolerance": 0.05}\'.')
 @option("--judge", metavar="T", help="Use another judge, given as provider:model.")
 @option("--scoring", type=click.IntRange(min=0), metavar="N", help="Return to an earlier scoring; 0 is the first.")
-@option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time.")
+@concurrency_option
 @option("--budget-usd", type=click.FloatRange(min=0), help="New budget for the whole run.")
-@engine_option
-@workers_option
-@output_option
-@env_addresses_option
-@store_option
-@json_option
-@quiet_option
-@plain_option
+@session_options
 def command(
     run: str,
     scorer: str | None,

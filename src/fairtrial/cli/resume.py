@@ -10,21 +10,15 @@ import click
 from fairtrial.analyse.run import Run
 from fairtrial.cli.finish import Ending, check_outputs, exit_code
 from fairtrial.cli.options import (
-    engine_option,
-    env_addresses_option,
-    json_option,
+    concurrency_option,
     load_dotenv_of,
     open_store,
     option,
-    output_option,
-    plain_option,
-    quiet_option,
     raise_open_file_limit,
     run_coroutine,
     say_what_ends,
-    store_option,
+    session_options,
     tune_garbage_collector,
-    workers_option,
 )
 from fairtrial.cli.watch import watcher
 from fairtrial.engine.engines import where_of
@@ -42,17 +36,10 @@ def make_resume_command(mode: Mode, help_text: str) -> click.Command:
 
     @click.command(help=help_text)
     @click.argument("run", default="latest")
-    @option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time.")
+    @concurrency_option
     @option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Time limit for one request, in seconds.")
     @option("--budget-usd", type=click.FloatRange(min=0), help="Budget for the whole run; stop before it is exceeded.")
-    @engine_option
-    @workers_option
-    @output_option
-    @env_addresses_option
-    @store_option
-    @json_option
-    @quiet_option
-    @plain_option
+    @session_options
     def command(
         run: str,
         outputs: tuple[str, ...],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -15,21 +15,17 @@ from fairtrial.cli.console import Console
 from fairtrial.cli.finish import Ending, check_outputs, exit_code
 from fairtrial.cli.options import (
     Margin,
-    engine_option,
-    env_addresses_option,
-    json_option,
+    budget_option,
+    concurrency_option,
     load_dotenv,
     open_store,
     option,
-    output_option,
-    plain_option,
     print_json,
-    quiet_option,
     raise_open_file_limit,
     run_coroutine,
-    store_option,
+    session_options,
+    together,
     tune_garbage_collector,
-    workers_option,
 )
 from fairtrial.cli.rerun import watch_suite
 from fairtrial.cli.watch import watcher
@@ -51,20 +47,11 @@ if TYPE_CHECKING:
     from fairtrial.workflows.estimate import CostEstimate
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def run_options(command: F) -> F:
-    """Add the options of every command that runs a suite."""
-    for add in reversed(_RUN_OPTIONS):
-        command = add(command)
-    return command
-
-
-_RUN_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+# The options of every command that runs a suite.
+run_options = together(
     option("--runs", type=click.IntRange(min=1), default=1, help="Run the suite N times in sequence, as a series."),
     option("--repeats", type=click.IntRange(min=1), help="Number of answers to every case."),
-    option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time."),
+    concurrency_option,
     option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Time limit for one request, in seconds."),
     option("--limit", type=click.IntRange(min=1), help="Only N cases, drawn at random: the same each time."),
     option("--first", type=click.IntRange(min=1), help="Only the first N cases."),
@@ -72,7 +59,7 @@ _RUN_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     option("--target", "targets", multiple=True, metavar="T", help="Only this target; may be repeated."),
     option("--condition", "conditions", multiple=True, metavar="C", help="Only this condition; may be repeated."),
     option("--benchmark-mode", is_flag=True, default=None, help="Lock temperature and penalties to 0."),
-    option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this."),
+    budget_option,
     option(
         "--stop-when",
         type=click.Choice(["decided", "equivalent"]),
@@ -81,14 +68,7 @@ _RUN_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     option("--margin", type=Margin(), help="Difference that does not matter, in points; for --stop-when."),
     option("--cache", is_flag=True, default=None, help="Reuse answers to the same trials from earlier runs."),
     option("--dry-run", is_flag=True, help="Show what would be run and what it may cost, and stop."),
-    engine_option,
-    workers_option,
-    output_option,
-    env_addresses_option,
-    store_option,
-    json_option,
-    quiet_option,
-    plain_option,
+    session_options,
 )
 
 

@@ -15,7 +15,7 @@ from fairtrial.analyse.scorers_used import scorer_label
 from fairtrial.analyse.sent import sent_text
 from fairtrial.analyse.series_summary import summarise_series
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import json_option, open_store, option, plain_option, print_json, store_option
+from fairtrial.cli.options import open_store, option, plain_option, print_json, store_options
 from fairtrial.cli.output import write_file
 from fairtrial.cli.run_page import print_next, print_run
 from fairtrial.cli.series_page import print_series
@@ -72,8 +72,7 @@ if TYPE_CHECKING:
 @option("--context", is_flag=True, help="Show suite, parameters, prompts and versions.")
 @option("--details", is_flag=True, help="Also show deviations, costs and latencies, and every metric.")
 @plain_option
-@store_option
-@json_option
+@store_options
 def command(
     run: str,
     case: str | None,

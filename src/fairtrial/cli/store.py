@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fairtrial.cli.options import json_option, option, print_json, store_option
+from fairtrial.cli.options import json_option, option, print_json, store_options
 from fairtrial.store import Store
 from fairtrial.store.checking import check_store
 from fairtrial.store.copying import copy_calibrations, copy_runs, find_copied
@@ -25,8 +25,7 @@ def command() -> None:
     metavar="FILE",
     help="Copy all readable rows of a SQLite file to a new one.",
 )
-@store_option
-@json_option
+@store_options
 def check(save: Path | None, store: str | None, as_json: bool) -> int:
     """Check that every row of the store can be read, and save those that can."""
     import msgspec

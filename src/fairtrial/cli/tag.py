@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.cli.options import open_store, option, print_json, store_options
 from fairtrial.store.naming import check_tag
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 @click.argument("run", required=False)
 @click.argument("name", required=False)
 @option("--delete", is_flag=True, help="Remove a name: `fairtrial tag --delete NAME`.")
-@store_option
-@json_option
+@store_options
 def command(run: str | None, name: str | None, delete: bool, store: str | None, as_json: bool) -> None:
     """Give RUN (or a series) a NAME that works wherever its id does; without arguments, list the names.
 

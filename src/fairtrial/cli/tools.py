@@ -21,7 +21,7 @@ from fairtrial.cli.layout import (
     table_lines,
     total_width,
 )
-from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.cli.options import open_store, option, print_json, store_options
 from fairtrial.cli.tables import short_names
 from fairtrial.core.errors import FairtrialError
 from fairtrial.present.words.tools import TOOL_COLUMNS, arm_sentences, gain_sentence, notes_on, rate_cell, tool_cells
@@ -38,8 +38,7 @@ _ENDINGS = (".md", ".markdown")
 @click.command()
 @click.argument("run", default="latest")
 @option("-o", "--output", metavar="FILE", help="Write it as Markdown (.md), for a README; - for standard output.")
-@store_option
-@json_option
+@store_options
 def command(run: str, output: str | None, store: str | None, as_json: bool) -> None:
     """Show whether the MCP servers, tools and skills of RUN help, what they cost, and how agents used them.
 

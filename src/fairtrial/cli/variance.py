@@ -9,7 +9,7 @@ import click
 from fairtrial.analyse.planning import arm_variances
 from fairtrial.analyse.run import Run
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import json_option, open_store, option, print_json, store_option
+from fairtrial.cli.options import open_store, option, print_json, store_options
 from fairtrial.cli.tables import table
 from fairtrial.present.words.planning import VARIANCE_COLUMNS, steps_line, variance_cells
 from fairtrial.reports.json import variance_document
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 @option(
     "--case-cost", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Cost of a new case, in answers."
 )
-@store_option
-@json_option
+@store_options
 def command(run: str, case_cost: float, store: str | None, as_json: bool) -> None:
     """Show where the uncertainty of RUN comes from, and where the next dollar helps most."""
     stored_run = Run.find(run, open_store(store))

@@ -10,16 +10,15 @@ import click
 from fairtrial.analyse.run import Run
 from fairtrial.cli.finish import Ending, check_outputs
 from fairtrial.cli.options import (
-    env_addresses_option,
+    asking_options,
+    budget_option,
     in_store,
-    json_option,
     load_dotenv,
     open_store,
     option,
     output_option,
     quiet_option,
     run_coroutine,
-    store_option,
 )
 from fairtrial.cli.pairwise import print_pairs
 from fairtrial.cli.run import run_suite
@@ -45,12 +44,10 @@ from fairtrial.workflows.pairwise import apair
 @option("--pairs", is_flag=True, help="Also let the judge compare pages two at a time, in both orders.")
 @option("--case", "cases", multiple=True, metavar="ID", help="Only this built-in prompt; may be repeated.")
 @option("--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="Number of pages for every prompt.")
-@option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this.")
+@budget_option
 @option("--demo", is_flag=True, help="Use two prepared models and a mock judge: no API key, no network.")
 @output_option
-@env_addresses_option
-@store_option
-@json_option
+@asking_options
 @quiet_option
 def command(
     targets: tuple[str, ...],

@@ -13,8 +13,9 @@ from fairtrial.analyse.units import in_points
 from fairtrial.cli.console import Console
 from fairtrial.cli.finish import Ending, check_outputs
 from fairtrial.cli.options import (
-    env_addresses_option,
-    json_option,
+    asking_options,
+    budget_option,
+    concurrency_option,
     load_dotenv,
     open_store,
     option,
@@ -22,7 +23,6 @@ from fairtrial.cli.options import (
     print_json,
     quiet_option,
     run_coroutine,
-    store_option,
 )
 from fairtrial.cli.tables import table
 from fairtrial.cli.watch import watcher
@@ -54,12 +54,10 @@ _DIFFERENCES = (
 @option("--runs", type=click.IntRange(min=1), default=10, show_default=True, help="How many times everything is asked.")
 @option("--limit", type=click.IntRange(min=1, max=50), help="Only N of the 50 questions, drawn at random.")
 @option("--first", type=click.IntRange(min=1, max=50), help="Only the first N of the 50 questions.")
-@option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time.")
-@option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this.")
+@concurrency_option
+@budget_option
 @output_option
-@env_addresses_option
-@store_option
-@json_option
+@asking_options
 @quiet_option
 def command(
     targets: tuple[str, ...],

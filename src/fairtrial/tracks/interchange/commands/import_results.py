@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairtrial.cli.options import in_store, json_option, option, print_json, store_option, tune_garbage_collector
+from fairtrial.cli.options import (
+    in_store,
+    option,
+    print_json,
+    store_options,
+    tune_garbage_collector,
+)
 from fairtrial.foreign.results import Columns
 from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.store import Store
@@ -48,8 +54,7 @@ def _with_columns(function: Any) -> Any:
 @click.option(
     "--scale", "scales", multiple=True, metavar="[METRIC=]WORST..BEST", help="Scale of the score or a metric."
 )
-@store_option
-@json_option
+@store_options
 def command(
     files: tuple[Path, ...],
     format_: str | None,

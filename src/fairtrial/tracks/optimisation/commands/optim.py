@@ -10,12 +10,12 @@ from fairtrial import pipeline
 from fairtrial.analyse.run import Run
 from fairtrial.cli.options import (
     in_store,
-    json_option,
     open_store,
     option,
     print_plain_json,
     run_coroutine,
     store_option,
+    store_options,
 )
 from fairtrial.cli.run import run_loaded, run_options
 from fairtrial.config import parse_suite
@@ -193,8 +193,7 @@ def export(run: str, folder: str, store: str | None) -> None:
     help="Time limit for solving one problem of the folder, in seconds.",
 )
 @credit_option
-@store_option
-@json_option
+@store_options
 def evaluate(
     folder: str,
     weights: tuple[float, float],
@@ -231,8 +230,7 @@ def evaluate(
     metavar="FILE",
     help="Write the report to a file (.html, .md, .tex, .csv or .json); may be repeated.",
 )
-@store_option
-@json_option
+@store_options
 def report(
     run: str,
     weights: tuple[float, float],
