@@ -35,25 +35,24 @@ class Composite(Scorer, frozen=True, kw_only=True):
     def check(self, case: Case, folder: Path) -> Iterable[str]:
         return _check_parts(self, case, folder)
 
+    def _sound(self) -> Iterator[Scorer]:
+        """Yield the parts that can be built; the others are reported by `check`."""
+        return (build_scorer(part) for part in self.parts() if not scorer_problems(part))
+
     def needs_judge(self) -> bool:
-        sound = [part for part in self.parts() if not scorer_problems(part)]  # the others are reported by `check`
-        return any(build_scorer(part).needs_judge() for part in sound)
+        return any(part.needs_judge() for part in self._sound())
 
     def needs_workspace(self) -> bool:
-        sound = [part for part in self.parts() if not scorer_problems(part)]
-        return any(build_scorer(part).needs_workspace() for part in sound)
+        return any(part.needs_workspace() for part in self._sound())
 
     def judges(self) -> frozenset[str]:
-        sound = [part for part in self.parts() if not scorer_problems(part)]
-        return frozenset(name for part in sound for name in build_scorer(part).judges())
+        return frozenset(name for part in self._sound() for name in part.judges())
 
     def judge_calls(self, judge: str) -> int:
-        sound = [part for part in self.parts() if not scorer_problems(part)]
-        return sum(build_scorer(part).judge_calls(judge) for part in sound)
+        return sum(part.judge_calls(judge) for part in self._sound())
 
     def embedders(self) -> frozenset[str]:
-        sound = [part for part in self.parts() if not scorer_problems(part)]
-        return frozenset(name for part in sound for name in build_scorer(part).embedders())
+        return frozenset(name for part in self._sound() for name in part.embedders())
 
     def sees_refusals(self) -> bool:
         return any(part.sees_refusals() for part in built_parts(self))

@@ -10,7 +10,7 @@ from typing import Any
 from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
 from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError
 from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
-from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import converted, to_jinja
+from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import all_to_jinja, converted, to_jinja
 from fairtrial.tracks.interchange.importers._promptfoo.transforms import is_body
 
 _KEYS = {
@@ -54,7 +54,7 @@ class Addresses:
             made = self._code.call("call_a2a", where="vars", url=to_jinja(url), **auth)
         elif url.startswith("ws"):
             made = self._code.call(
-                "call_socket", where="vars", url=to_jinja(url), message=_templates(config.get("messageTemplate")),
+                "call_socket", where="vars", url=to_jinja(url), message=all_to_jinja(config.get("messageTemplate")),
                 answer=answer, stream=str(config.get("streamResponse") or ""),
             )  # fmt: skip
         else:
@@ -69,7 +69,7 @@ class Addresses:
                     "options": options,
                 }
             extra = {ours: self._settings(config[key]) for key, ours in _SECURITY.items() if config.get(key)}
-            made = self._code.call("call_address", where="vars", **_templates(parts), answer=answer, **extra)
+            made = self._code.call("call_address", where="vars", **all_to_jinja(parts), answer=answer, **extra)
             url = str(parts["url"])
         self._notes.differs(f"{name} is called by a function in {made.split(':', maxsplit=1)[0]}, without retries")
         return {"target": f"python:{made}", "id": url if name in ("http", "https", "websocket") else name}
@@ -83,7 +83,7 @@ class Addresses:
 
     def _settings(self, value: Any) -> Any:
         """Return settings with templates as those of Jinja2, and files relative to the suite."""
-        made = _templates(value)
+        made = all_to_jinja(value)
         if not isinstance(made, dict):
             return made
         return {
@@ -187,12 +187,3 @@ def _wrapped(template: str, body: Any) -> Any:
             return json.loads(template)
         return template
     return json.loads(json.dumps(body).replace("{{prompt}}", json.dumps(template)[1:-1]))
-
-
-def _templates(value: Any) -> Any:
-    """Return a value with the templates in it as those of Jinja2."""
-    if isinstance(value, str):
-        return to_jinja(value)
-    if isinstance(value, dict):
-        return {key: _templates(item) for key, item in value.items()}
-    return [_templates(item) for item in value] if isinstance(value, list) else value

@@ -59,6 +59,15 @@ def to_jinja(text: str) -> str:
     return _TAG.sub(_rewritten, text)
 
 
+def all_to_jinja(value: Any) -> Any:
+    """Return a value with the templates in it as those of Jinja2."""
+    if isinstance(value, str):
+        return to_jinja(value)
+    if isinstance(value, dict):
+        return {key: all_to_jinja(item) for key, item in value.items()}
+    return [all_to_jinja(item) for item in value] if isinstance(value, list) else value
+
+
 def _rewritten(match: re.Match[str]) -> str:
     parts = _QUOTED.split(match[2])
     for index in range(0, len(parts), 2):  # texts in quotes are left alone

@@ -7,7 +7,7 @@ from typing import Any
 from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
 from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, resolve
 from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
-from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import to_jinja, variable
+from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import all_to_jinja, variable
 from fairtrial.tracks.interchange.importers._promptfoo.settings import Settings
 from fairtrial.tracks.interchange.importers._promptfoo.transforms import is_body
 
@@ -143,15 +143,6 @@ class Services:
         if isinstance(config.get("cookies"), list):
             options["cookies"] = config["cookies"]
         made = self._code.call(
-            "call_browser", where="vars", steps=_templates(config.get("steps") or []), answer=answer, **options
+            "call_browser", where="vars", steps=all_to_jinja(config.get("steps") or []), answer=answer, **options
         )
         return self._made(name, made, "browsers are driven by Playwright: `pip install 'fairtrial[arena]'`")
-
-
-def _templates(value: Any) -> Any:
-    """Return a value with the templates in it as those of Jinja2."""
-    if isinstance(value, str):
-        return to_jinja(value)
-    if isinstance(value, dict):
-        return {key: _templates(item) for key, item in value.items()}
-    return [_templates(item) for item in value] if isinstance(value, list) else value
