@@ -1,8 +1,10 @@
 """What is public: these names stay, and everything else may change with any version."""
 
+import ast
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import fairtrial
 from fairtrial import plugins
@@ -60,7 +62,10 @@ PLUGINS = {
     *("Imported", "Journal", "Judge", "Judgement", "Listener", "McpServer", "Options", "Panel", "Provider", "Request"),
     *("Scale", "Score", "ScoreContext", "Scorer", "SoFar", "Target", "TargetSpec", "TargetUnusableError", "ToolCall"),
     *("Trace", "Turn", "Unscored", "Usage"),
-    *("Columns", "Contestant", "Log", "Question", "Sample", "Source"),
+    *("Columns", "Contestant", "Log", "Question", "Reader", "Sample", "Source"),
+    *("Aside", "Call", "Importer", "Said", "TraceFormat"),
+    *("Format", "Link", "Run", "Section", "Site", "TrialRecord"),
+    *("check_scorer", "json_option", "option", "print_json", "store_option", "web_app"),
 }
 
 
@@ -73,6 +78,20 @@ def test_the_library_exports_these_names():
 def test_plug_ins_are_given_these_names():
     assert set(plugins.__all__) == PLUGINS
     assert all(hasattr(plugins, name) for name in PLUGINS)
+
+
+def test_type_checkers_are_told_where_the_names_of_plug_ins_are():
+    tree = ast.parse(Path(plugins.__file__).read_text("utf-8"))
+    (told,) = [node for node in tree.body if isinstance(node, ast.If)]
+    imports = {node.module: tuple(alias.name for alias in node.names) for node in told.body}
+    assert imports == plugins._HOMES
+
+
+def test_a_plug_in_imports_only_what_it_uses():
+    code = "import sys; from fairtrial.plugins import Guide, Score, Scorer; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    heavy = ("aiohttp", "click", "numpy", "rich", "sqlalchemy", "starlette", "fairtrial.cli", "fairtrial.web")
+    assert not set(heavy) & set(loaded)
 
 
 def test_the_same_name_means_the_same_thing():

@@ -1,33 +1,76 @@
-"""What plug-ins may build on: the contracts of scorers, targets and importers, and the values that pass between them.
+"""What plug-ins may build on: the contract of every door, and the values that pass through it.
 
-A plug-in is an entry point `fairtrial.scorers`, `fairtrial.targets`, `fairtrial.importers` or `fairtrial.results` (a
-reader of results: `recognises` and `read`). A model behind an
-HTTP API is an `HttpTarget`; named `NAME_api`, it serves `NAME:model`.
+A plug-in is a package with entry points `fairtrial.DOOR`, where DOOR is one of `fairtrial.core.registry.DOORS`; see
+docs/plugins.md. Names are imported when they are used: a plug-in with a scorer does not import the web page.
 
 Public are `fairtrial`, `fairtrial.plugins` and `fairtrial.pytest_plugin`. Every other module is private and may change
 with any version.
 """
 
-from fairtrial.core.answer import Answer, Failure, Journal, Request, SoFar, Usage
-from fairtrial.core.errors import FairtrialError, TargetUnusableError
-from fairtrial.core.experiment import Case, McpServer, TargetSpec
-from fairtrial.core.file import File
-from fairtrial.core.judge import Judge, Judgement, Panel
-from fairtrial.core.listening import Listener
-from fairtrial.core.providers import Provider
-from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
-from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.target import Options, Target
-from fairtrial.core.trace import ToolCall, Trace
-from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source
-from fairtrial.foreign.suites import Imported
-from fairtrial.providers.conversation import Conversation, Turn
-from fairtrial.providers.params import Api
-from fairtrial.providers.transport import HttpTarget
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the same as in `_HOMES`, for type checkers
+    from fairtrial.analyse.run import Run
+    from fairtrial.analyse.stored_run import TrialRecord
+    from fairtrial.cli.options import json_option, option, print_json, store_option
+    from fairtrial.core.answer import Answer, Failure, Journal, Request, SoFar, Usage
+    from fairtrial.core.errors import FairtrialError, TargetUnusableError
+    from fairtrial.core.experiment import Case, McpServer, TargetSpec
+    from fairtrial.core.file import File
+    from fairtrial.core.judge import Judge, Judgement, Panel
+    from fairtrial.core.listening import Listener
+    from fairtrial.core.providers import Provider
+    from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
+    from fairtrial.core.scorer import Guide, Scorer
+    from fairtrial.core.scorer_contract import check_scorer
+    from fairtrial.core.target import Options, Target
+    from fairtrial.core.trace import ToolCall, Trace
+    from fairtrial.foreign.results import Columns, Contestant, Log, Question, Reader, Sample, Source
+    from fairtrial.foreign.suites import Imported, Importer
+    from fairtrial.foreign.traces import Aside, Call, Said, TraceFormat
+    from fairtrial.providers.conversation import Conversation, Turn
+    from fairtrial.providers.params import Api
+    from fairtrial.providers.transport import HttpTarget
+    from fairtrial.reports.format import Format
+    from fairtrial.web.app import web_app
+    from fairtrial.web.section import Link, Section, Site
+
+_HOMES = {
+    "fairtrial.analyse.run": ("Run",),
+    "fairtrial.analyse.stored_run": ("TrialRecord",),
+    "fairtrial.cli.options": ("json_option", "option", "print_json", "store_option"),
+    "fairtrial.core.answer": ("Answer", "Failure", "Journal", "Request", "SoFar", "Usage"),
+    "fairtrial.core.errors": ("FairtrialError", "TargetUnusableError"),
+    "fairtrial.core.experiment": ("Case", "McpServer", "TargetSpec"),
+    "fairtrial.core.file": ("File",),
+    "fairtrial.core.judge": ("Judge", "Judgement", "Panel"),
+    "fairtrial.core.listening": ("Listener",),
+    "fairtrial.core.providers": ("Provider",),
+    "fairtrial.core.score": ("Scale", "Score", "ScoreContext", "Unscored"),
+    "fairtrial.core.scorer": ("Guide", "Scorer"),
+    "fairtrial.core.scorer_contract": ("check_scorer",),
+    "fairtrial.core.target": ("Options", "Target"),
+    "fairtrial.core.trace": ("ToolCall", "Trace"),
+    "fairtrial.foreign.results": ("Columns", "Contestant", "Log", "Question", "Reader", "Sample", "Source"),
+    "fairtrial.foreign.suites": ("Imported", "Importer"),
+    "fairtrial.foreign.traces": ("Aside", "Call", "Said", "TraceFormat"),
+    "fairtrial.providers.conversation": ("Conversation", "Turn"),
+    "fairtrial.providers.params": ("Api",),
+    "fairtrial.providers.transport": ("HttpTarget",),
+    "fairtrial.reports.format": ("Format",),
+    "fairtrial.web.app": ("web_app",),
+    "fairtrial.web.section": ("Link", "Section", "Site"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Answer",
     "Api",
+    "Aside",
+    "Call",
     "Case",
     "Columns",
     "Contestant",
@@ -35,12 +78,15 @@ __all__ = [
     "Failure",
     "FairtrialError",
     "File",
+    "Format",
     "Guide",
     "HttpTarget",
     "Imported",
+    "Importer",
     "Journal",
     "Judge",
     "Judgement",
+    "Link",
     "Listener",
     "Log",
     "McpServer",
@@ -48,12 +94,17 @@ __all__ = [
     "Panel",
     "Provider",
     "Question",
+    "Reader",
     "Request",
+    "Run",
+    "Said",
     "Sample",
     "Scale",
     "Score",
     "ScoreContext",
     "Scorer",
+    "Section",
+    "Site",
     "SoFar",
     "Source",
     "Target",
@@ -61,7 +112,25 @@ __all__ = [
     "TargetUnusableError",
     "ToolCall",
     "Trace",
+    "TraceFormat",
+    "TrialRecord",
     "Turn",
     "Unscored",
     "Usage",
+    "check_scorer",
+    "json_option",
+    "option",
+    "print_json",
+    "store_option",
+    "web_app",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'fairtrial.plugins' has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

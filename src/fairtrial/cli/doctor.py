@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from msgspec.structs import replace
 
+from fairtrial.cli.main import COMMANDS
 from fairtrial.cli.options import load_dotenv, option, print_json, store_options
+from fairtrial.core import registry
+from fairtrial.reports.formats import OWN
 
 if TYPE_CHECKING:
     from fairtrial.core.experiment import TargetSpec
@@ -61,6 +64,7 @@ def command(ping: bool, store: str | None, as_json: bool) -> int:
         *_dotenv(),
         *_versions(),
         *_extras(),
+        *_plugins(),
         *asyncio.run(_browser()),
         *_agent_capacity(),
         *_weights(),
@@ -128,6 +132,27 @@ def _versions() -> Iterator[Finding]:
 
     yield Finding("fairtrial", version("fairtrial"))
     yield Finding("Python", sys.version.split()[0])
+
+
+def _plugins() -> Iterator[Finding]:
+    """Say what every plug-in adds, and what of it cannot be used."""
+    taken = {"commands": tuple(COMMANDS), "reports": tuple(form.module for form in OWN)}
+    unusable = {door: registry.problems(door, taken.get(door, ())) for door in registry.DOORS}
+    added: dict[str, list[str]] = {}
+    for plugin, point in registry.plugged():
+        door = point.group.removeprefix("fairtrial.")
+        if door not in registry.DOORS:
+            yield Finding(
+                "plug-in",
+                f"{plugin}: there is no door `{point.group}`{registry.nearest(door, list(registry.DOORS))}",
+                False,
+            )
+        elif problem := unusable[door].get(point.name):
+            yield Finding("plug-in", problem, False)
+        else:
+            added.setdefault(plugin, []).append(f"{door[:-1]} {point.name}")
+    for plugin, parts in added.items():
+        yield Finding("plug-in", f"{plugin}: {', '.join(parts)}")
 
 
 def _agent_capacity() -> Iterator[Finding]:
@@ -343,7 +368,6 @@ async def _pings() -> list[Finding]:
 
 async def _ping(name: str) -> Finding:
     from fairtrial.config import judge_named, variables_of
-    from fairtrial.core import registry
     from fairtrial.core.answer import Failure, Request
     from fairtrial.core.errors import FairtrialError
     from fairtrial.core.options import read

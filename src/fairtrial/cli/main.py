@@ -16,7 +16,7 @@ from fairtrial.core import registry
 from fairtrial.core.trust import of_command
 
 # The one-line descriptions are here and nowhere else, so that listing the commands does not import them.
-_COMMANDS = {
+COMMANDS = {
     "demo": "Run the built-in suite on the embedded model: no API key, no network.",
     "init": "Write a commented example suite, ready to run.",
     "validate": "Check a suite before spending anything: nothing is sent to a model.",
@@ -57,12 +57,8 @@ _COMMAND = re.compile(r"`(fairtrial [^`]+)`")
 def commands() -> dict[str, str]:
     """Return every command with what it does in one line; only that of a plug-in has to be imported for it."""
     others = {name: part.summary for name, part in registry.built_in("commands").items()}
-    plugged = registry.plugged_in("commands").keys() - _COMMANDS.keys() - others.keys()
-    return {
-        **_COMMANDS,
-        **others,
-        **{name: registry.load("commands", name).get_short_help_str(100) for name in sorted(plugged)},
-    }
+    plugged = sorted(registry.plugged_parts("commands", COMMANDS).items())
+    return {**COMMANDS, **others, **{name: command.get_short_help_str(100) for name, command in plugged}}
 
 
 class _PipeClosedError(Exception):
@@ -73,10 +69,10 @@ class Commands(click.Group):
     """A click group that imports each command's module on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(dict.fromkeys((*_COMMANDS, *registry.listed("commands"))))
+        return list(dict.fromkeys((*COMMANDS, *registry.listed("commands"))))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in _COMMANDS:
+        if cmd_name in COMMANDS:
             command: click.Command = import_module(f"fairtrial.cli.{cmd_name}").command
         elif cmd_name in registry.listed("commands"):
             command = registry.load("commands", cmd_name)

@@ -15,7 +15,7 @@ def command(as_json: bool) -> None:
     """List the scorers: scale, reproducibility, how many runs each needs, and what it is good for."""
     import msgspec
 
-    guides = {name: registry.load("scorers", name).guide for name in registry.names("scorers")}
+    guides = {name: scorer.guide for name, scorer in sorted(registry.parts("scorers").items())}
     if as_json:
         print_json({name: msgspec.to_builtins(guide) for name, guide in guides.items()})
         return

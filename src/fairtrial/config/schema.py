@@ -57,14 +57,14 @@ def _with_short(value: Any, names: set[str]) -> Any:
 
 
 def _scorer_schema() -> dict[str, Any]:
-    known = registry.names("scorers")
+    scorers = dict(sorted(registry.parts("scorers").items()))
     options = []
-    for name in known:
-        schema = msgspec.json.schema(registry.load("scorers", name))
+    for name, scorer in scorers.items():
+        schema = msgspec.json.schema(scorer)
         body = schema["$defs"][schema["$ref"].rsplit("/", 1)[-1]]
         properties = {"type": {"const": name}, **_inlined(body["properties"], schema["$defs"])}
         options.append({**body, "properties": properties, "required": ["type", *body["required"]]})
-    return {"description": "How answers are scored.", "anyOf": [{"enum": known}, *options]}
+    return {"description": "How answers are scored.", "anyOf": [{"enum": list(scorers)}, *options]}
 
 
 def _inlined(value: Any, definitions: dict[str, Any]) -> Any:

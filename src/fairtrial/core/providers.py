@@ -133,8 +133,8 @@ def api_kinds() -> tuple[str, ...]:
 def known_providers() -> dict[str, Provider]:
     """Return the providers by name: those of the table, and one for each further `NAME_api` of a plug-in."""
     table = msgspec.json.decode(_TABLE.read_bytes(), type=dict[str, Provider])
-    plugged = (kind for kind in api_kinds() if kind not in registry.builtin_names("targets"))
-    others = {_served_by(kind): registry.load("targets", kind).provider for kind in plugged}
+    plugged = ((kind, cls) for kind, cls in registry.plugged_parts("targets").items() if kind in api_kinds())
+    others = {_served_by(kind): getattr(cls, "provider", None) for kind, cls in plugged}
     return table | {name: provider for name, provider in others.items() if provider is not None}
 
 

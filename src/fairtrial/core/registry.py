@@ -3,7 +3,10 @@
 A part of the core is a file in the family's folder: the file's name is the part's name, and its class has the same name
 in camel case (`scorers/json_schema.py` defines `JsonSchema` and is `json_schema` in every suite). A track lists its
 parts in `PARTS`, by family and name, as `module:attribute` inside the track, or names a folder of such files. A plug-in
-has entry points `fairtrial.<family>`. Nothing is imported before it is asked for by name.
+has entry points `fairtrial.<family>`, for the families in `DOORS`. Nothing is imported before it is asked for by name.
+
+A plug-in that cannot be used does not break anything else: asking for it by name raises one sentence that names it, and
+lists (`parts`) leave it out with that sentence as a warning.
 """
 
 from __future__ import annotations
@@ -11,8 +14,11 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+import re
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,23 +31,65 @@ _TRACKS = "fairtrial.tracks"
 _FOLDERS = ("scorers", "targets")  # families that have a folder in the core
 
 
+class Door(NamedTuple):
+    """What a plug-in's part must be: an instance or a subclass of `base`, with these attributes."""
+
+    what: str  # one of them, in words
+    base: str = "builtins:object"
+    has: tuple[str, ...] = ()
+
+
+DOORS = {
+    "scorers": Door("a scorer", base="fairtrial.core.scorer:Scorer", has=("guide",)),
+    "targets": Door("a target", base="fairtrial.core.target:Target"),
+    "importers": Door("an importer", has=("read",)),
+    "results": Door("a reader of results", has=("recognises", "read")),
+    "traces": Door("a format of traces", has=("recognises", "calls", "asides")),
+    "commands": Door("a command", base="click:Command"),
+    "pages": Door("a section of the web page", base="builtins:type"),
+    "reports": Door("an export format", base="fairtrial.reports.format:Format"),
+}
+
+
+class Plugged(NamedTuple):
+    """A part of a plug-in: the name of the plug-in, and the part's entry point."""
+
+    plugin: str
+    point: EntryPoint
+
+
 @cache
-def plugged_in(family: str) -> dict[str, EntryPoint]:
+def plugged_in(family: str) -> dict[str, Plugged]:
     """Return the parts that installed plug-ins add to a family."""
-    points = [point for point in _entry_points() if point.group == f"fairtrial.{family}"]
-    return {point.name: point for point in reversed(points)}  # what comes first on the path wins, as with modules
+    if family not in DOORS:
+        return {}
+    found = [one for one in _plugged() if one.point.group == f"fairtrial.{family}"]
+    return {one.point.name: one for one in reversed(found)}  # what comes first on the path wins, as with modules
+
+
+def plugged() -> list[Plugged]:
+    """Return the parts of every installed plug-in, also those for which there is no door."""
+    return [one for one in _plugged() if one.point.group.startswith("fairtrial.")]
 
 
 @cache
-def _entry_points() -> list[EntryPoint]:
+def _plugged() -> list[Plugged]:
     """Return the entry points of plug-ins; only metadata that name a door are parsed: it saves 50 ms at every start."""
     files = (file for folder in dict.fromkeys(sys.path) for file in Path(folder).glob("*-info/entry_points.txt"))
-    ours = [file.parent for file in files if b"[fairtrial." in file.read_bytes()]
-    if not ours:
-        return []
-    from importlib.metadata import Distribution
+    return [one for file in files for one in _points_in(file)]
 
-    return [point for folder in ours for point in Distribution.at(folder).entry_points]
+
+def _points_in(file: Path) -> list[Plugged]:
+    plugin = re.split(r"-\d", file.parent.stem)[0].replace("_", "-")
+    try:
+        if b"[fairtrial." not in file.read_bytes():
+            return []
+        from importlib.metadata import Distribution
+
+        return [Plugged(plugin, point) for point in Distribution.at(file.parent).entry_points]
+    except Exception as error:
+        warnings.warn(f"the plug-in `{plugin}` cannot be used: {file} cannot be read ({error})", stacklevel=2)
+        return []
 
 
 class Part(NamedTuple):
@@ -82,12 +130,16 @@ def builtin_names(family: str) -> tuple[str, ...]:
 
 def listed(family: str) -> list[str]:
     """Return the names of all parts in the order in which they are listed: the core, tracks, plug-ins."""
-    return list(dict.fromkeys((*built_in(family), *plugged_in(family))))
+    return [*built_in(family), *(name for name in plugged_in(family) if not _is_taken(family, name))]
+
+
+def _is_taken(family: str, name: str) -> bool:
+    return name.replace("-", "_") in built_in(family)
 
 
 def names(family: str) -> list[str]:
     """Return the names of all parts of a family, built in or from plug-ins."""
-    return sorted({*built_in(family), *plugged_in(family)})
+    return sorted(listed(family))
 
 
 def load(family: str, name: str) -> Any:
@@ -95,11 +147,74 @@ def load(family: str, name: str) -> Any:
     key = name.replace("-", "_")
     if key in built_in(family):
         return _load(built_in(family)[key].where)
-    if name in plugged_in(family):
-        return plugged_in(family)[name].load()
     from fairtrial.core.errors import FairtrialError  # msgspec: `fairtrial --help` does without
 
-    raise FairtrialError(f"unknown {family[:-1].replace('_', ' ')} `{name}`{nearest(name, names(family))}")
+    if name not in plugged_in(family):
+        raise FairtrialError(f"unknown {family[:-1].replace('_', ' ')} `{name}`{nearest(name, names(family))}")
+    part, problem = _load_plugged(family, name)
+    if problem:
+        raise FairtrialError(problem)
+    return part
+
+
+@cache
+def _load_plugged(family: str, name: str) -> tuple[Any, str]:
+    """Return a plug-in's part, and why it cannot be used: it does not load, or is not what its door asks for."""
+    door, point = DOORS[family], plugged_in(family)[name].point
+    try:
+        part, base = point.load(), _load(door.base)
+    except (Exception, SystemExit) as error:
+        return None, _sentence(family, name, f"cannot be used ({_reason(error)})")
+    lacking = [attribute for attribute in door.has if not hasattr(part, attribute)]
+    if not (isinstance(part, base) or (isinstance(part, type) and issubclass(part, base))):
+        problem = f"is not {door.what}, as `{base.__name__}` describes it"
+    else:
+        problem = f"is not {door.what}: it has no `{'`, `'.join(lacking)}`" if lacking else ""
+    return part, problem and _sentence(family, name, f"cannot be used ({point.value} {problem})")
+
+
+def _reason(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _sentence(family: str, name: str, what: str) -> str:
+    plugin = plugged_in(family)[name].plugin
+    return f"the plug-in `{plugin}`: its {family[:-1]} `{name}` {what}; fix it, or remove it: pip uninstall {plugin}"
+
+
+def problems(family: str, taken: Container[str] = ()) -> dict[str, str]:
+    """Return why parts of plug-ins cannot be used, by name; `taken` are names of core parts that have no folder."""
+    found = {}
+    for name in plugged_in(family):
+        if name in taken or _is_taken(family, name):
+            found[name] = _sentence(family, name, "is not used, since fairtrial has one of that name")
+        elif problem := _load_plugged(family, name)[1]:
+            found[name] = problem
+    return found
+
+
+def parts(family: str, taken: Container[str] = ()) -> dict[str, Any]:
+    """Return every part, by name and in the order of `listed`; those of plug-ins that cannot be used are left out."""
+    return {name: load(family, name) for name in built_in(family)} | plugged_parts(family, taken)
+
+
+def plugged_parts(family: str, taken: Container[str] = ()) -> dict[str, Any]:
+    """Return the parts of plug-ins by name; a warning names each that cannot be used."""
+    unusable = problems(family, taken)
+    for sentence in unusable.values():
+        warnings.warn(sentence, stacklevel=2)
+    return {name: load(family, name) for name in plugged_in(family) if name not in unusable}
+
+
+@contextmanager
+def tolerating(family: str, name: str) -> Iterator[None]:
+    """Go on without a plug-in's part that fails, with a warning; those that come with fairtrial must not fail."""
+    try:
+        yield
+    except Exception as error:
+        if _is_taken(family, name):
+            raise
+        warnings.warn(_sentence(family, name, f"cannot be used ({_reason(error)})"), stacklevel=3)
 
 
 @cache  # asked with every call of a model

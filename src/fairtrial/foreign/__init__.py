@@ -1,1 +1,1 @@
-"""What other tools wrote, as values: their suites (`suites`), their results (`results`) and the files (`source`)."""
+"""What other tools wrote, as values: suites, results, traces, and the files (`source`) that they are in."""

@@ -164,10 +164,9 @@ def reader_of(name: str) -> Reader:
 
 def recognise(source: Source) -> str | None:
     """Return the format of a file, or None."""
-    names = [name for name in registry.names(FAMILY) if name != _LAST]
-    for name in (*names, _LAST):
-        reader: Reader = registry.load(FAMILY, name)()
-        if reader.recognises(source):
+    readers: dict[str, type[Reader]] = registry.parts(FAMILY)
+    for name in sorted(readers, key=lambda name: (name == _LAST, name)):
+        if readers[name]().recognises(source):
             return name.replace("_", "-")
     return None
 

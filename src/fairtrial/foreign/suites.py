@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import yaml
 
@@ -61,6 +61,13 @@ class Imported(NamedTuple):
                     found = iter(part for one, part in zip(wanted, parts, strict=False) if one == "*")
                     return ".".join([*(next(found) if one == "*" else one for one in own.split(".")), *parts[end:]])
         return key
+
+
+class Importer(Protocol):
+    """Converts the suites of one tool."""
+
+    def read(self, file: Path) -> Imported:
+        """Return the suite in a file; what has no counterpart goes into `findings`."""
 
 
 class Foreign(NamedTuple):

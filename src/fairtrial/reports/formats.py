@@ -8,7 +8,7 @@ from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.format import Format
 
-_OWN = (
+OWN = (
     Format("html", "Report as one self-contained file", (".html",)),
     Format("md", "Report as Markdown", (".md",)),
     Format("json", "Everything as JSON", (".json",)),
@@ -17,8 +17,8 @@ _OWN = (
     Format("parquet", "One trial per row, for data frames", (".parquet",), binary=True),
     Format("junit", "Test report for CI", (".junit.xml", ".xml")),
 )
-_OTHERS: list[Format] = [registry.load("reports", name) for name in registry.listed("reports")]
-FORMATS = (*_OWN, *(form for form in _OTHERS if form.endings))
+_OTHERS: list[Format] = list(registry.parts("reports", {form.module for form in OWN}).values())
+FORMATS = (*OWN, *(form for form in _OTHERS if form.endings))
 SERVICES = tuple(form for form in _OTHERS if not form.endings)
 ENDINGS = [form.endings[0] for form in FORMATS]
 NAMES = [*(ending.removeprefix(".") for ending in ENDINGS), *(form.module for form in SERVICES)]
@@ -39,4 +39,4 @@ def format_of(path: Path) -> Format:
     matching = [(len(end), form) for form in FORMATS for end in form.endings if name.endswith(end)]
     if not matching:
         raise FairtrialError(f"{path}: the file name must end in one of {', '.join(ENDINGS)}")
-    return max(matching)[1]
+    return max(matching, key=lambda match: match[0])[1]  # of two, the one that comes with fairtrial

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.trust import looking_into, running_code
 from fairtrial.present import charts
+from fairtrial.store import Store
 from fairtrial.web.arena import Arena
 from fairtrial.web.board import Board
 from fairtrial.web.compare import Compare
@@ -29,6 +32,7 @@ from fairtrial.web.live import Live
 from fairtrial.web.new_run import NewRun
 from fairtrial.web.plan import Plan
 from fairtrial.web.runs import Runs
+from fairtrial.web.section import Section
 from fairtrial.web.series import SeriesPages
 from fairtrial.web.share import SharePages
 from fairtrial.web.site import PAGES, Site
@@ -44,16 +48,15 @@ SECTIONS: tuple[Any, ...] = (
 
 
 def sections(site: Site) -> list[Any]:
-    """Return the sections of a site: ours, and those of tracks and plug-ins, which come in by the door `pages`.
-
-    A section is made with the site and has `routes`. It may have `templates` (a folder), `errors` (answers to
-    exceptions) and `around` (what wraps the whole application), and may add to other pages through the site.
-    """
-    made = []
-    for section in (*SECTIONS, *(registry.load("pages", name) for name in registry.names("pages"))):
-        if templates := getattr(section, "templates", None):
-            site.add_templates(templates)
-        made.append(section(site))
+    """Return the sections of a site: ours, and those of tracks and plug-ins, which come in by the door `pages`."""
+    made = [section(site) for section in SECTIONS]
+    for name, section in sorted(registry.parts("pages").items()):
+        with registry.tolerating("pages", name):
+            if templates := getattr(section, "templates", None):
+                site.add_templates(templates)
+            if not isinstance(one := section(site), Section):
+                raise TypeError("it has no `routes`")
+            made.append(one)
     return made
 
 
@@ -89,6 +92,13 @@ def make_app(site: Site) -> ASGIApp:
         for wrap in getattr(section, "around", ()):
             limited = wrap(limited)
     return Timed(Looking(limited, site.folder))
+
+
+@contextmanager
+def web_app(store: str | None = None, folder: str | Path = ".") -> Iterator[ASGIApp]:
+    """Open the web page as an ASGI application without access control, for tests of pages."""
+    with closing(Store(store)) as opened, closing(Site(opened, Path(folder))) as site:
+        yield make_app(site)
 
 
 def enter_view(site: Site) -> Any:

@@ -109,8 +109,7 @@ def _judge(entry: Any) -> dict[str, Any]:
 def scorer_guides() -> list[dict[str, Any]]:
     """Return every scorer with what helps to choose one."""
     guides = []
-    for name in registry.names("scorers"):
-        cls = registry.load("scorers", name)
+    for name, cls in sorted(registry.parts("scorers").items()):
         guide = cls.guide
         summary = (cls.__doc__ or "").strip().split("\n")[0]
         guides.append({"name": name, "words": summary, "judged": cls.judged, **msgspec.to_builtins(guide)})

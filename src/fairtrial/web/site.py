@@ -33,12 +33,12 @@ from fairtrial.web.cache import NumberCache
 from fairtrial.web.markdown import render_markdown
 from fairtrial.web.orders import CaseOrders
 from fairtrial.web.preview import Previews
+from fairtrial.web.section import Link
 from fairtrial.web.sources import code_key
 from fairtrial.web.tasks import Tasks
 
 PAGES = Path(__file__).parent / "pages"
 _MAX_FIELDS = 2000
-Link = tuple[str, str]  # what it says, and its address
 _MENU: tuple[Link, ...] = (
     ("Home", "/"), ("Suites", "/suites"), ("Runs", "/runs"), ("Compare", "/compare"), ("Leaderboard", "/board"),
     ("Arena", "/arena"), ("Judges", "/judges"),

@@ -33,7 +33,8 @@ from fairtrial.web.grid import page_number
 from fairtrial.web.lending import check_providers, lenders, lent_document
 from fairtrial.web.live import event_stream
 from fairtrial.web.runs import await_run, has_scorer
-from fairtrial.web.site import Link, Site, form_view
+from fairtrial.web.section import Link
+from fairtrial.web.site import Site, form_view
 from fairtrial.webpage.browser import NoBrowserError, find_browser
 from fairtrial.webpage.criteria import CRITERIA
 from fairtrial.webpage.extract import PageStream, extract

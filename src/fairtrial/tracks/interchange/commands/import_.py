@@ -48,7 +48,7 @@ class _Imports(click.Group):
 
 
 def _tools() -> list[str]:
-    return [name.replace("_", "-") for name in registry.listed("importers")]
+    return [name.replace("_", "-") for name in registry.parts("importers")]
 
 
 def _summary(tool: str) -> str:

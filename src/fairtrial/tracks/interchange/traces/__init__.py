@@ -14,10 +14,9 @@ from typing import Any
 
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
+from fairtrial.foreign.traces import Aside, Call
 from fairtrial.tables.row import TableError
 from fairtrial.tables.text import open_bytes
-from fairtrial.tracks.interchange.traces.call import Call
-from fairtrial.tracks.interchange.traces.tools import Aside
 
 __all__ = ["FORMATS", "Aside", "Call", "asides_of", "calls_of", "format_of"]
 
@@ -33,8 +32,8 @@ def format_of(path: Path) -> str:
             head = file.read(_HEAD)
     except (OSError, EOFError) as error:
         raise FairtrialError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    for name in FORMATS:
-        if registry.load("traces", name).recognises(path, head):
+    for name, form in registry.parts("traces").items():
+        if form.recognises(path, head):
             return name
     raise FairtrialError(f"{path} is not a known file of traces; say what it is with --format")
 

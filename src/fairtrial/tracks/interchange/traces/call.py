@@ -1,4 +1,4 @@
-"""One recorded call of a model, whatever tool recorded it."""
+"""What was said in a recorded call, in the shapes in which tools record messages."""
 
 from __future__ import annotations
 
@@ -7,73 +7,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.trace import ToolCall
-
-_LABELS = ("expected", "expected_output", "expectedOutput", "reference", "ground_truth", "label")
-
-
-class Said(msgspec.Struct, frozen=True):
-    """One message; calls and results of tools are not part of its text."""
-
-    role: str
-    text: str
-
-
-class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model was asked, and what it answered."""
-
-    id: str
-    trace: str = ""
-    name: str = ""
-    model: str = ""
-    provider: str = ""
-    started_at: str = ""
-    session: str = ""
-    user: str = ""
-    error: str = ""
-    tags: tuple[str, ...] = ()
-    messages: tuple[Said, ...] = ()
-    answer: str | None = None
-    tool_calls: tuple[ToolCall, ...] = ()  # on the way to the answer, or as the answer
-    metadata: dict[str, Any] = {}
-    scores: dict[str, Any] = {}
-
-    @property
-    def system(self) -> str:
-        """The system prompt."""
-        return "\n\n".join(message.text for message in self.messages if message.role in ("system", "developer"))
-
-    @property
-    def questions(self) -> list[str]:
-        """What the user said."""
-        return [message.text for message in self.messages if message.role == "user" and message.text.strip()]
-
-    @property
-    def expected(self) -> str | None:
-        """The right answer, if it was recorded with the call."""
-        value = next((self.metadata[name] for name in _LABELS if self.metadata.get(name) not in (None, "")), None)
-        return None if value is None else text_of(value)
-
-    def columns(self) -> dict[str, Any]:
-        """Return what calls are selected by, under readable names."""
-        plain = ("id", "trace", "name", "model", "provider", "started_at", "session", "user", "error", "answer")
-        return {
-            **{name: getattr(self, name) for name in plain},
-            "tags": list(self.tags),
-            "system": self.system,
-            "input": "\n\n".join(self.questions),
-            "turns": len(self.questions),
-            "tools": bool(self.tool_calls),
-            "tool_names": [call.tool for call in self.tool_calls],
-            "expected": self.expected,
-            **{f"metadata.{name}": value for name, value in self.metadata.items()},
-            **{f"score.{name}": value for name, value in self.scores.items()},
-        }
-
-
-def text_of(value: Any) -> str:
-    """Return a value as text: JSON, if it is not a text already."""
-    return value if isinstance(value, str) else "" if value is None else msgspec.json.encode(value).decode()
+from fairtrial.foreign.traces import Said, text_of
 
 
 def parsed(value: Any) -> Any:

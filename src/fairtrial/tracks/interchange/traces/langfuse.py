@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fairtrial.tracks.interchange.traces.call import Call, Said, parsed, said, text_of
+from fairtrial.foreign.traces import Aside, Call, Said, text_of
+from fairtrial.tracks.interchange.traces.call import parsed, said
 from fairtrial.tracks.interchange.traces.logfire import table_rows
-from fairtrial.tracks.interchange.traces.tools import Aside, texts_in, tool_call, tool_calls_in
+from fairtrial.tracks.interchange.traces.tools import texts_in, tool_call, tool_calls_in
 
 _LISTS = {"", "data", "observations", "traces", "generations"}
 _MARKS = (b"trace_id", b"traceId", b'"observations"', b"sessionId", b"session_id", b"totalCost", b"bookmarked")

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from fairtrial.foreign.traces import Aside, Call
 from fairtrial.tables import format_of as table_format
 from fairtrial.tables import rows_of
 from fairtrial.tables.row import TableError
-from fairtrial.tracks.interchange.traces.call import Call, parsed
+from fairtrial.tracks.interchange.traces.call import parsed
 from fairtrial.tracks.interchange.traces.spans import Attributes, span_aside, span_call
 from fairtrial.tracks.interchange.traces.stream import objects
-from fairtrial.tracks.interchange.traces.tools import Aside
 
 _LISTS = {"", "rows", "data", "records"}
 

@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fairtrial.tracks.interchange.traces.call import Call
+from fairtrial.foreign.traces import Aside, Call
 from fairtrial.tracks.interchange.traces.spans import span_aside, span_call
 from fairtrial.tracks.interchange.traces.stream import objects
-from fairtrial.tracks.interchange.traces.tools import Aside
 
 _FAILED = (2, "STATUS_CODE_ERROR", "2")
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fairtrial.core.trace import ToolCall
-from fairtrial.tracks.interchange.traces.call import Call, Said, parsed, said, text_of
-from fairtrial.tracks.interchange.traces.tools import Aside, texts_in, tool_call, tool_calls_in
+from fairtrial.foreign.traces import Aside, Call, Said, text_of
+from fairtrial.tracks.interchange.traces.call import parsed, said
+from fairtrial.tracks.interchange.traces.tools import texts_in, tool_call, tool_calls_in
 
 Attributes = Mapping[str, Any]
 _NOT_CALLS = ("invoke_agent", "create_agent", "execute_tool", "embeddings", "retrieval", "invoke_workflow")

@@ -5,24 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-import msgspec
-
 from fairtrial.core.trace import ToolCall, short
-from fairtrial.tracks.interchange.traces.call import content_text, parsed, text_of
+from fairtrial.foreign.traces import text_of
+from fairtrial.tracks.interchange.traces.call import content_text, parsed
 
 _INSIDE = ("messages", "message", "choices", "output", "content", "parts")
 _CALLS = ("tool_call", "tool_use", "function_call")
 _RESULTS = ("tool_call_response", "tool_result", "function_call_output")
 _TEXTS = ("page_content", "pageContent", "content", "text", "document", "chunk")
 _MAX_DEPTH = 8
-
-
-class Aside(msgspec.Struct, frozen=True, kw_only=True):
-    """What a trace records in addition to its calls of models: tools that were called, texts that were retrieved."""
-
-    trace: str
-    tool_calls: tuple[ToolCall, ...] = ()
-    contexts: tuple[str, ...] = ()
 
 
 class _Request(NamedTuple):

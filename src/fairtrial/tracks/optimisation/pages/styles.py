@@ -45,7 +45,8 @@ from fairtrial.web import files
 from fairtrial.web.cache import LONG, patience
 from fairtrial.web.result import run_links
 from fairtrial.web.runs import has_scorer, run_line
-from fairtrial.web.site import Link, Site, attachment, form_view, go_to
+from fairtrial.web.section import Link
+from fairtrial.web.site import Site, attachment, form_view, go_to
 
 _RECENT = 40
 _MOST_ANSWERS = 200
