@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from fairtrial.analyse.run import Run
     from fairtrial.analyse.stored_run import TrialRecord
     from fairtrial.core.experiment import Case
-    from fairtrial.store import Store
 
 Link = tuple[str, str]  # what it says, and its address
 
@@ -40,7 +39,6 @@ class Site(Protocol):
         before_visits: Called once while nobody waits, for what takes long to load.
     """
 
-    store: Store
     folder: Path
     menu: list[Link]
     run_links: list[Callable[[Run], Link | None]]
@@ -49,6 +47,9 @@ class Site(Protocol):
 
     def run(self, name: str) -> Run:
         """Return a run by its id, as used in URLs."""
+
+    def newest_runs(self, count: int) -> list[Run]:
+        """Return the newest runs of the store, the newest first."""
 
     def page(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """Render a template as an HTML response."""

@@ -25,7 +25,8 @@ from fairtrial.core.experiment import Case, show_expected
 from fairtrial.core.formatting import cost_fact, deviation, milliseconds, money, number, signs, span
 from fairtrial.core.money import Cost
 from fairtrial.providers import models
-from fairtrial.store import Store
+from fairtrial.store import Store, browsing
+from fairtrial.store.browsing import RunQuery
 from fairtrial.store.store import RunRecord
 from fairtrial.text.printable import printable, significant
 from fairtrial.web import numbers
@@ -80,6 +81,11 @@ class Site:
     def run(self, name: str) -> Run:
         """Return a run by its id, as used in URLs."""
         return Run(self.store, self.store.run_of_id(name))
+
+    def newest_runs(self, count: int) -> list[Run]:
+        """Return the newest runs of the store, the newest first."""
+        records, _ = browsing.runs_page(self.store, RunQuery(), 0, count)
+        return [Run(self.store, record) for record in records]
 
     def preview_origin(self, request: Request) -> str:
         """Return the origin of generated pages, under the host name that the browser uses for this machine."""

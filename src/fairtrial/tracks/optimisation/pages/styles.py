@@ -27,7 +27,6 @@ from fairtrial.config.styles import styles
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case
 from fairtrial.store import browsing
-from fairtrial.store.browsing import RunQuery
 from fairtrial.tracks.optimisation.analysis import OptimisationReport
 from fairtrial.tracks.optimisation.answer import read_answer
 from fairtrial.tracks.optimisation.catalogue import ProblemSelection, baselines, select
@@ -91,8 +90,7 @@ class OptimisationPages:
         return None if found is None else self._site.part("residuals.html.j2", residuals=found, case=case)
 
     def _runs(self) -> list[Run]:
-        records, _ = browsing.runs_page(self._site.store, RunQuery(), 0, _RECENT)
-        return [run for run in (Run(self._site.store, record) for record in records) if has_scorer(run, "optimisation")]
+        return [run for run in self._site.newest_runs(_RECENT) if has_scorer(run, "optimisation")]
 
     def _list(self, request: Request) -> Response:
         problems = _builtin_problems()

@@ -1,0 +1,1 @@
+"""How easy answers are to read: a plug-in for fairtrial."""
