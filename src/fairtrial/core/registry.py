@@ -160,17 +160,23 @@ def load(family: str, name: str) -> Any:
 @cache
 def _load_plugged(family: str, name: str) -> tuple[Any, str]:
     """Return a plug-in's part, and why it cannot be used: it does not load, or is not what its door asks for."""
-    door, point = DOORS[family], plugged_in(family)[name].point
+    point = plugged_in(family)[name].point
     try:
-        part, base = point.load(), _load(door.base)
+        part = point.load()
+        problem = misfit(family, part)
     except (Exception, SystemExit) as error:
         return None, _sentence(family, name, f"cannot be used ({_reason(error)})")
-    lacking = [attribute for attribute in door.has if not hasattr(part, attribute)]
-    if not (isinstance(part, base) or (isinstance(part, type) and issubclass(part, base))):
-        problem = f"is not {door.what}, as `{base.__name__}` describes it"
-    else:
-        problem = f"is not {door.what}: it has no `{'`, `'.join(lacking)}`" if lacking else ""
     return part, problem and _sentence(family, name, f"cannot be used ({point.value} {problem})")
+
+
+def misfit(family: str, part: Any) -> str:
+    """Return why a part does not fit through its door; empty if it does."""
+    door = DOORS[family]
+    base = _load(door.base)
+    if not (isinstance(part, base) or (isinstance(part, type) and issubclass(part, base))):
+        return f"is not {door.what}, as `{base.__name__}` describes it"
+    lacking = [attribute for attribute in door.has if not hasattr(part, attribute)]
+    return f"is not {door.what}: it has no `{'`, `'.join(lacking)}`" if lacking else ""
 
 
 def _reason(error: BaseException) -> str:
