@@ -169,7 +169,10 @@ def _place(source: Path) -> str:
 
 
 def _page(source: Path, pages: dict[Path, str]) -> str:
-    text = _example(source) if source.is_dir() else source.read_text("utf-8")
+    own = source / "README.md"  # of an example that explains itself
+    text = (
+        own.read_text("utf-8") if own.is_file() else _example(source) if source.is_dir() else source.read_text("utf-8")
+    )
     settings = "---\nsearch:\n  exclude: true\n---\n" if str(source.relative_to(REPO)).startswith(UNSEARCHED) else ""
     return settings + _outside_code(text, lambda prose: _with_blank_lines(_adapted(prose, source, pages)))
 
@@ -185,12 +188,13 @@ def _outside_code(text: str, change: Callable[[str], str]) -> str:
 
 def _adapted(prose: str, source: Path, pages: dict[Path, str]) -> str:
     """Return text with its links leading to pages of the site; without the link where there is no such page."""
+    folder = source if (source / "README.md").is_file() else source.parent
 
     def adapt(link: re.Match[str]) -> str:
         to, anchor = link["to"], link["anchor"] or ""
         if not to or to.startswith(_ABROAD):
             return link.group()
-        path = (source.parent / to).resolve()
+        path = (folder / to).resolve()
         if not path.exists():
             raise FileNotFoundError(f"{source.relative_to(REPO)} links to {to}, which does not exist")
         place = str(path.relative_to(DOCS)) if path.suffix in PICTURES else _page_with(path, pages)

@@ -40,6 +40,7 @@ NOT_COMMANDS = (
     "calls",
     "result",
     "is",
+    "readability",  # of the example of a plug-in
 )  # words after the name
 _VALUE, _FILLED = "1", "\0"  # stands for what is filled in
 _TYPED = re.compile(r"(?:`|<code>|^(?:#  )? *|&& )(fairtrial [^`<\n]+)", re.MULTILINE)

@@ -135,24 +135,9 @@ def _versions() -> Iterator[Finding]:
 
 
 def _plugins() -> Iterator[Finding]:
-    """Say what every plug-in adds, and what of it cannot be used."""
     taken = {"commands": tuple(COMMANDS), "reports": tuple(form.module for form in OWN)}
-    unusable = {door: registry.problems(door, taken.get(door, ())) for door in registry.DOORS}
-    added: dict[str, list[str]] = {}
-    for plugin, point in registry.plugged():
-        door = point.group.removeprefix("fairtrial.")
-        if door not in registry.DOORS:
-            yield Finding(
-                "plug-in",
-                f"{plugin}: there is no door `{point.group}`{registry.nearest(door, list(registry.DOORS))}",
-                False,
-            )
-        elif problem := unusable[door].get(point.name):
-            yield Finding("plug-in", problem, False)
-        else:
-            added.setdefault(plugin, []).append(f"{door[:-1]} {point.name}")
-    for plugin, parts in added.items():
-        yield Finding("plug-in", f"{plugin}: {', '.join(parts)}")
+    for line, usable in registry.survey(taken):
+        yield Finding("plug-in", line, usable)
 
 
 def _agent_capacity() -> Iterator[Finding]:

@@ -17,7 +17,7 @@ import pkgutil
 import re
 import sys
 import warnings
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -65,11 +65,6 @@ def plugged_in(family: str) -> dict[str, Plugged]:
         return {}
     found = [one for one in _plugged() if one.point.group == f"fairtrial.{family}"]
     return {one.point.name: one for one in reversed(found)}  # what comes first on the path wins, as with modules
-
-
-def plugged() -> list[Plugged]:
-    """Return the parts of every installed plug-in, also those for which there is no door."""
-    return [one for one in _plugged() if one.point.group.startswith("fairtrial.")]
 
 
 @cache
@@ -210,6 +205,21 @@ def plugged_parts(family: str, taken: Container[str] = ()) -> dict[str, Any]:
     for sentence in unusable.values():
         warnings.warn(sentence, stacklevel=2)
     return {name: load(family, name) for name in plugged_in(family) if name not in unusable}
+
+
+def survey(taken: Mapping[str, Container[str]]) -> Iterator[tuple[str, bool]]:
+    """Say what every plug-in adds, and what of it cannot be used; with each line, whether it is good."""
+    unusable = {door: problems(door, taken.get(door, ())) for door in DOORS}
+    added: dict[str, list[str]] = {}
+    for plugin, point in _plugged():
+        group, _, door = point.group.partition(".")
+        if group == "fairtrial" and door not in DOORS:
+            yield f"the plug-in `{plugin}`: there is no door `{point.group}`{nearest(door, list(DOORS))}", False
+        elif group == "fairtrial" and point.name in unusable[door]:
+            yield unusable[door][point.name], False
+        elif group == "fairtrial":
+            added.setdefault(plugin, []).append(f"{door[:-1]} {point.name}")
+    yield from ((f"{plugin}: {', '.join(parts)}", True) for plugin, parts in added.items())
 
 
 @contextmanager
