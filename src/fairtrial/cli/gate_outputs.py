@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from fairtrial.analyse.gate_changes import changes_between
+from fairtrial.analyse.leaderboard import run_leaderboard
 from fairtrial.analyse.run import as_run
 from fairtrial.cli.output import tell_github
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.private import opener
 from fairtrial.forges import discussion, post
 from fairtrial.forges.ci import GITHUB, GITLAB, ci_job
+from fairtrial.present.arms import arm_table
 from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.reports.comment import render, run_of
 from fairtrial.reports.export import export
@@ -95,10 +97,12 @@ def _property(text: str) -> str:
 
 def comment(result: Gate, source: RunSource, against: RunSource | None, service: str, report: str | None) -> None:
     """Write the comment on the pull request; if that is not possible, say so and keep the gate's verdict."""
-    run = source.runs[0]
+
+    run = as_run(source.runs[0])
     suite = run.record.suite_name
     changes = changes_between(source, against)
-    body = render(result, changes, suite=suite, run_id=run.id, report=report or artefacts_of_job())
+    arms = arm_table(run.summary().arms, run_leaderboard(run)) if len(source.runs) == 1 else None
+    body = render(result, changes, suite=suite, run_id=run.id, report=report or artefacts_of_job(), arms=arms)
     post_comment(body, suite, run.id, service)
 
 

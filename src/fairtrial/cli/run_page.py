@@ -29,7 +29,8 @@ from fairtrial.cli.layout import (
 )
 from fairtrial.cli.options import in_store
 from fairtrial.cli.tables import short_names, shortened
-from fairtrial.core.formatting import cost_fact, milliseconds, money, number, span
+from fairtrial.core.formatting import cost_fact, number, span
+from fairtrial.present.arms import arm_table
 from fairtrial.present.words.arm_notes import notes, other_lines
 from fairtrial.present.words.judges import rubric_words
 from fairtrial.present.words.kinds import NOTE, KindTable, kind_tables
@@ -76,8 +77,7 @@ def print_run(
         console.print(Text(f" {printable(line)}"), soft_wrap=True)
     if settle := settle_words(board):
         print_wrapped(console, settle)
-    if details:
-        _print_block(console, _detail_lines(order))
+    _print_table(console, summary, board, details=details)
     if kinds is not None:
         _print_kinds(console, run, [arm.arm for arm in order if arm.scored], kinds, whole=whole)
     _print_metrics(console, order, board, details=details)
@@ -127,18 +127,14 @@ def _facts(run: Run, summary: RunSummary, seconds: float | None, *, stored: bool
     return facts
 
 
-def _detail_lines(arms: Sequence[ArmSummary]) -> list[Text]:
-    """Return what the picture has no room for, as a table."""
-    rows = {
-        "arm": short_names([arm.arm for arm in arms], _LONG_NAME),
-        "sd": [number(arm.aggregate.std_dev) for arm in arms],
-        "cases": [str(arm.aggregate.count) for arm in arms],
-        "scored": [f"{arm.scored}/{arm.trials}" for arm in arms],
-        "cost": [money(arm.cost) for arm in arms],
-        "p50": [milliseconds(arm.latency_ms.p50) for arm in arms],
-        "p95": [milliseconds(arm.latency_ms.p95) for arm in arms],
-    }
-    return table_lines([Column(name, cells(texts), right=name != "arm") for name, texts in rows.items()])
+def _print_table(console: Console, summary: RunSummary, board: Leaderboard, *, details: bool) -> None:
+    """Print what the picture has no room for."""
+    found = arm_table(summary.arms, board, ("table", "details") if details else ("table",))
+    columns = [
+        Column(column.name, cells(texts), right=True)
+        for column, texts in zip(found.columns, zip(*found.cells, strict=True), strict=False)
+    ]
+    _print_by_arm(console, [row.arm for row in found.rows], columns)
 
 
 def _print_metrics(console: Console, arms: Sequence[ArmSummary], board: Leaderboard, *, details: bool) -> None:

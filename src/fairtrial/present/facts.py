@@ -6,8 +6,11 @@ from typing import NamedTuple
 
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import RunSummary
+from fairtrial.core.formatting import money
 from fairtrial.core.money import Cost
+from fairtrial.present.figures import Links
 from fairtrial.store.opinions import judges_asked
+from fairtrial.text.printable import counted
 
 
 class RunFacts(NamedTuple):
@@ -22,6 +25,25 @@ class RunFacts(NamedTuple):
     waiting: int
     judges: list[str]
     cost: Cost | None  # None where nothing was spent
+
+    def missing(self, links: Links = Links()) -> list[tuple[str, str]]:  # noqa: B008  # immutable
+        """Return how many trials have no score for which reason, each with where they are shown."""
+        found = (
+            (self.failed, "failed", links.failed),
+            (self.unscored, "without a score", links.unscored),
+            (self.waiting, "not run", ""),
+        )
+        return [(f"{count:,} {words}", address) for count, words, address in found if count]
+
+    def lines(self) -> list[str]:
+        """Return the facts as texts, for a picture or the preview of a link."""
+        missing = [words for words, _ in self.missing()]
+        return [
+            f"{counted(self.cases, 'case')} × {counted(self.arms, 'arm')}",
+            ", ".join([f"{self.scored:,} of {self.trials:,} trials scored", *missing]),
+            *([f"judge {', '.join(self.judges[:3])}"] if self.judges else []),
+            *([money(self.cost)] if self.cost else []),
+        ]
 
 
 def run_facts(run: Run, summary: RunSummary) -> RunFacts:

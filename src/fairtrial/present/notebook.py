@@ -22,6 +22,7 @@ from fairtrial.analyse.score_table import SCORE, read_scores, sources_of
 from fairtrial.analyse.series_summary import summarise_series
 from fairtrial.core.formatting import number
 from fairtrial.judging.calibration import Calibration
+from fairtrial.present.arms import arm_table
 from fairtrial.present.charts import part
 from fairtrial.present.charts.svg import tag
 from fairtrial.present.figures import kind_differences, leaders, pair_matrix, series_figure
@@ -66,7 +67,10 @@ def run_html(run: Run) -> str:
         *map(failure_line, summary.failures),
         run_headline(summary),
     ]
-    return part(headline(leaderboard), forest, says=said)
+    numbers = arm_table(summary.arms, leaderboard)
+    listed = table([column.long_name for column in numbers.columns], numbers.cells[:_MOST], wraps=False)
+    folded = tag("details", tag("summary", "All numbers"), listed, class_="body", style="overflow-x:auto")
+    return part(headline(leaderboard), forest, folded, says=said)
 
 
 def first_places(leaderboard: Leaderboard, most: int) -> Leaderboard:

@@ -30,20 +30,21 @@ def lines(texts: Iterable[str]) -> str:
     return "".join(f'<p style="margin:.2em 0;opacity:.8">{_text(text)}</p>' for text in texts)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; names and texts are on the left, numbers on the right."""
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, wraps: bool = True) -> str:
+    """Return a table; names and texts are on the left, numbers on the right; cells break lines if it `wraps`."""
+    style = _CELL if wraps else _CELL.replace("pre-line", "nowrap")
     sides = ["left" if place == 0 or name in _WORDS else "right" for place, name in enumerate(columns)]
     head = "".join(
-        f'<th style="{_CELL};text-align:{sides[place]}">{_text(name)}</th>' for place, name in enumerate(columns)
+        f'<th style="{style};text-align:{sides[place]}">{_text(name)}</th>' for place, name in enumerate(columns)
     )
     body = "".join(
         "<tr>"
-        + "".join(f'<td style="{_CELL};text-align:{sides[place]}">{_text(cell)}</td>' for place, cell in enumerate(row))
+        + "".join(f'<td style="{style};text-align:{sides[place]}">{_text(cell)}</td>' for place, cell in enumerate(row))
         + "</tr>"
         for row in rows
     )
-    style = "border-collapse:collapse;margin:.4em 0;color:inherit;background:transparent"
-    return f'<table style="{style}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    frame = "border-collapse:collapse;margin:.4em 0;color:inherit;background:transparent"
+    return f'<table style="{frame}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def _text(text: object) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from fairtrial.analyse.gate_changes import BaselineChanges, Worse, reuse_words
 from fairtrial.analyse.gate_result import Gate, GateCheck
 from fairtrial.core.formatting import number
+from fairtrial.present.arms import ArmTable
 from fairtrial.text.printable import clipped, counted, one_line, printable
 
 _SIGNS = {"passed": "✅", "failed": "❌", "cannot tell": "❔"}
@@ -37,12 +38,21 @@ def _slug(suite: str) -> str:
     return "".join(one if one.isascii() and one.isalnum() else f"_{ord(one):x}_" for one in suite)
 
 
-def render(gate: Gate, changes: BaselineChanges, *, suite: str, run_id: str, report: str | None = None) -> str:
+def render(
+    gate: Gate,
+    changes: BaselineChanges,
+    *,
+    suite: str,
+    run_id: str,
+    report: str | None = None,
+    arms: ArmTable | None = None,
+) -> str:  # fmt: skip
     """Return the body of the comment."""
     lines = [marker(suite, run_id), f"### {_SIGNS[gate.result]} {code(suite)}: {_headline(gate)}", ""]
     lines += _forest(gate)
     lines += _table(gate.checks)
     lines += _settle(gate)
+    lines += _arms(arms) if arms else []
     lines += _worse(changes.worse)
     lines += _flaky(gate)
     cost = f"{'' if changes.cost_known else '≥ '}${changes.cost_usd:.2f}"
@@ -116,6 +126,23 @@ def _table(checks: Sequence[GateCheck]) -> list[str]:
     return [f"<table><tr><th></th><th>check</th><th>arm</th><th></th></tr>{rows}</table>"]
 
 
+def _arms(arms: ArmTable) -> list[str]:
+    """Return the table of arms, folded."""
+    head = "".join(f"<th>{_escaped(column.long_name)}</th>" for column in arms.columns)
+    rows = "".join(
+        "<tr>" + "".join(f"<td><code>{_escaped(cell)}</code></td>" for cell in row) + "</tr>" for row in arms.cells
+    )
+    table = f"<table><tr>{head}</tr>{rows}</table>"
+    return [
+        "",
+        f"<details><summary>All numbers of {counted(len(arms.rows), 'arm')}</summary>",
+        "",
+        table,
+        "",
+        "</details>",
+    ]
+
+
 def _settle(gate: Gate) -> list[str]:
     if gate.result != "cannot tell" or not gate.settle:
         return []
@@ -177,7 +204,7 @@ def _shortened(body: str) -> str:
     """Leave out answers if the comment is longer than the services take."""
     if len(body) <= _LONGEST:
         return body
-    start, end = body.find("<details>"), body.rfind("</details>")
+    start, end = body.rfind("<details>"), body.rfind("</details>")
     if 0 <= start < end:
         body = f"{body[:start]}The answers are in the report.{body[end + len('</details>') :]}"
     return body if len(body) <= _LONGEST else f"{body[: _LONGEST - 2]}…\n"

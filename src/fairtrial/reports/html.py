@@ -8,7 +8,7 @@ from fairtrial.analyse.run import Run
 from fairtrial.reports.html_answers import pack
 from fairtrial.reports.html_pages import pages
 from fairtrial.reports.html_render import render
-from fairtrial.reports.html_result import result_of
+from fairtrial.reports.html_result import own_parts, result_of
 
 
 def write(run: Run, file: IO[str]) -> None:
@@ -18,9 +18,9 @@ def write(run: Run, file: IO[str]) -> None:
     file.write(
         render(
             "report.html.j2",
-            result=result.shown,
+            **result.values,
             title=f"{result.summary.suite}: {result.headline}",
-            pages=pages(run),
+            **own_parts(pages(run)),
             index=packed.cases,
             pieces=packed.pieces,
             piece_files=[],

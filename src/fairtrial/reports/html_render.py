@@ -9,13 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment
 
-from fairtrial.core.formatting import milliseconds, money, number
 from fairtrial.present import charts
 from fairtrial.present.charts.svg import safe
-from fairtrial.text.printable import printable
+from fairtrial.present.templates import environment
 
 _FOLDER = Path(__file__).parent / "html_page"
 _MARK = (
@@ -68,23 +66,4 @@ def _icon() -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, finalize=_clean,
-    )  # fmt: skip
-    environment.filters.update(score=number, money=money, ms=milliseconds, words=_with_code)
-    return environment
-
-
-def _clean(value: Any) -> Any:
-    """Remove control characters from a value shown by a template; Markup is our own HTML and stays."""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _with_code(text: str) -> Markup:
-    """Return a message as HTML, with the parts between backquotes as code."""
-    parts = printable(str(text)).split("`")
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if number % 2 and number < len(parts) - 1 else part
-        for number, part in enumerate(parts)
-    )
+    return environment(_FOLDER)

@@ -12,16 +12,16 @@ from fairtrial.analyse.leaderboard import Leaderboard, run_leaderboard
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import RunSummary, ranked
 from fairtrial.analyse.tool_report import ToolReport, has_offers, tool_report
-from fairtrial.core.formatting import interval_words, milliseconds, money, number, signs
+from fairtrial.core.formatting import interval_words, signs
+from fairtrial.present.arms import arm_table
 from fairtrial.present.words.arm_notes import arm_lines, notes
 from fairtrial.present.words.comparisons import brief_lines, pair_cells, pair_columns, subject_line
 from fairtrial.present.words.kinds import NOTE, kind_tables, more_text, report_text
-from fairtrial.present.words.leaderboards import headline, rank_words, settle_words
+from fairtrial.present.words.leaderboards import headline, settle_words
 from fairtrial.present.words.runs import failure_line
 from fairtrial.present.words.runs import headline as run_headline
 from fairtrial.reports.markdown import plain, table
 from fairtrial.reports.tools import section as tools_section
-from fairtrial.stats import Aggregate
 
 
 def write(run: Run, file: IO[str]) -> None:
@@ -62,35 +62,8 @@ def render(
 
 def _arms(summary: RunSummary, board: Leaderboard | None) -> list[str]:
     """Return the table of arms, the best first."""
-    places = {one.label: one for one in board.places} if board else {}
-    order = {label: number for number, label in enumerate(places)}
-    columns = [*(["rank"] if places else []), "arm", "score", "95 % CI", "sd", "cases", "scored"]
-    paid = any(arm.cost_usd != 0 for arm in summary.arms)
-    columns += [*(["cost"] if paid else []), "latency"]
-    rows = []
-    for arm in sorted(ranked(summary.arms), key=lambda one: order.get(one.arm, len(order))):
-        numbers = arm.aggregate
-        place = [rank_words(places[arm.arm]) if arm.arm in places else "–"] if places else []
-        rows.append(
-            [
-                *place,
-                arm.arm,
-                number(numbers.mean),
-                _interval(numbers),
-                number(numbers.std_dev),
-                str(numbers.count),
-                f"{arm.scored}/{arm.trials}",
-                *([money(arm.cost)] if paid else []),
-                milliseconds(arm.latency_ms.p50),
-            ]
-        )
-    return table(columns, rows)
-
-
-def _interval(numbers: Aggregate) -> str:
-    if numbers.ci95 is None:
-        return "n = 1" if numbers.count == 1 else "–"
-    return interval_words(numbers.ci95)
+    found = arm_table(summary.arms, board)
+    return table([column.long_name for column in found.columns], found.cells)
 
 
 def _pairs(comparisons: Comparisons) -> list[str]:

@@ -30,7 +30,7 @@ from fairtrial.reports.card import card, write_card
 from fairtrial.reports.html_answers import encoded, pieces_of
 from fairtrial.reports.html_pages import pages
 from fairtrial.reports.html_render import render
-from fairtrial.reports.html_result import Result, day, result_of
+from fairtrial.reports.html_result import Result, day, own_parts, result_of
 from fairtrial.store import Store, browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.text.printable import counted
@@ -143,7 +143,7 @@ class _Writer:
         image = "og.png"
         if pictured:
             drawn = card(
-                leaderboard, result.headline, suite=result.summary.suite, facts=" · ".join(result.shown["facts"])
+                leaderboard, result.headline, suite=result.summary.suite, facts=" · ".join(result.view.facts.lines())
             )
             image = self._write_card(drawn, "og" if alone else f"og/{run.id}")
         self._save(
@@ -151,16 +151,16 @@ class _Writer:
             render(
                 "site_run.html.j2",
                 files=True,
-                result=result.shown,
+                **result.values,
                 title=f"{result.summary.suite}: {result.headline}",
                 preview=self._preview(
                     f"{name}.html",
                     result.headline,
-                    f"{result.summary.suite}: {', '.join(result.shown['facts'])}",
+                    f"{result.summary.suite}: {', '.join(result.view.facts.lines())}",
                     image,
                 ),
                 home="" if alone else "index.html",
-                pages=pages(run, self._save_picture),
+                **own_parts(pages(run, self._save_picture)),
                 index=index,
                 piece_files=files,
                 cut=None,

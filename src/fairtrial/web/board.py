@@ -16,6 +16,7 @@ from fairtrial.analyse.leaderboard import Leaderboard
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import ArmSummary
 from fairtrial.core.ids import content_hash
+from fairtrial.present.arms import arm_table
 from fairtrial.present.figures import Links, Measurement, history_figure, kind_figures, leaders, measured, pair_matrix
 from fairtrial.present.words.leaderboards import decided_words, headline_parts, settle_words
 from fairtrial.store import browsing
@@ -110,6 +111,8 @@ def _view(
         "curve": curve,
         "hidden": hidden,
         "standings": [newest[label] for label in (*order, *leaderboard.unscored)],
+        "arms": arm_table([one.arm for one in newest.values()], leaderboard),
+        "newest": newest,
     }
 
 

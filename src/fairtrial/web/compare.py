@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.leaderboard import Leaderboard
+from fairtrial.analyse.run_numbers import MOST_PAIRS
 from fairtrial.analyse.score_table import SCORE, find_sources
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
@@ -34,7 +35,7 @@ from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.web.cache import patience
 from fairtrial.web.grid import page_number, pager
-from fairtrial.web.numbers import MOST_PAIRS, CaseDifference, Compared, PairCases, comparison
+from fairtrial.web.numbers import CaseDifference, Compared, PairCases, comparison
 from fairtrial.web.site import Site, url
 
 _RECENT = 60

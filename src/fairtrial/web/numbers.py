@@ -15,15 +15,13 @@ from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.analyse.leaderboard import Leaderboard, comparison_leaderboard, table_leaderboard
-from fairtrial.analyse.overview import Overview, run_overview
 from fairtrial.analyse.pair_board import PairBoard, pair_board
 from fairtrial.analyse.planning import ArmVariance, PairPower, arm_variances, plan_power
 from fairtrial.analyse.run import Run
+from fairtrial.analyse.run_numbers import MOST_PAIRS, ResultNumbers, result_numbers
 from fairtrial.analyse.score_table import SCORE, ArmScores, RunSource, ScoreTable, choose, read_scores, sources_of
 from fairtrial.analyse.series_summary import SeriesSummary, summarise_series
-from fairtrial.analyse.spread import ArmSpread, run_spreads
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.analyse.tool_report import ToolReport, has_offers, tool_report
 from fairtrial.core.errors import FairtrialError
 from fairtrial.present.words.cases import case_findings
 from fairtrial.present.words.changes import moved_words
@@ -32,7 +30,6 @@ from fairtrial.store import totals
 from fairtrial.store.browsing import show_counts, stored_trials
 from fairtrial.store.votes import pair_count
 
-MOST_PAIRS = 60  # that are shown in words, with other tests; the matrix has every one
 _MAX_CASES = 100  # in each direction
 _BINS = 20  # of the histogram of differences
 
@@ -42,31 +39,22 @@ def summary(runs: Sequence[Run]) -> RunSummary:
     return runs[0].summary()
 
 
-class RunNumbers(msgspec.Struct, kw_only=True):
-    """What the page of a run shows first: who leads, all cases, and how many of them each filter shows."""
+class RunNumbers(ResultNumbers, kw_only=True):
+    """What the page of a run shows first: its result, and how many of its cases each filter shows."""
 
-    summary: RunSummary
-    overview: Overview
-    kinds: KindMeans
     counts: dict[str, int]
     waiting: bool  # whether some trials have not been run
     pairs: int  # of answers to the same case, which people can vote on
-    spreads: dict[str, ArmSpread] = {}
-    tools: ToolReport | None = None
 
 
 def run_numbers(runs: Sequence[Run]) -> RunNumbers:
     """Return the numbers of one run."""
     run = runs[0]
     return RunNumbers(
-        summary=run.summary(),
-        overview=run_overview(run),
-        kinds=by_kind(run),
+        **msgspec.structs.asdict(result_numbers(run)),
         counts=show_counts(run.store, run.record),
         waiting=has_waiting(run),
         pairs=pair_count(run.store, run.id),
-        spreads=run_spreads(run),
-        tools=tool_report(run) if has_offers(run) else None,
     )
 
 

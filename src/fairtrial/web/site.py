@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
@@ -22,8 +21,9 @@ from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case, show_expected
-from fairtrial.core.formatting import cost_fact, deviation, milliseconds, money, number, signs, span
+from fairtrial.core.formatting import cost_fact, deviation, money, signs
 from fairtrial.core.money import Cost
+from fairtrial.present.templates import environment
 from fairtrial.providers import models
 from fairtrial.store import Store, browsing
 from fairtrial.store.browsing import RunQuery
@@ -129,14 +129,10 @@ class Site:
 
 @cache
 def _templates() -> Environment:
-    templates = Environment(
-        loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
+    templates = environment(PAGES)
     templates.filters.update(
-        score=number, money=dollars, ms=milliseconds, md=_markdown, when=_when, span=span, points=_points,
-        shown=lambda text: printable(str(text)), expected=show_expected, pretty=_pretty, words=_with_code,
-        minus=signs, sd=deviation, significant=significant, cost=cost_fact,
+        money=dollars, md=_markdown, points=_points, shown=lambda text: printable(str(text)), expected=show_expected,
+        pretty=_pretty, minus=signs, sd=deviation, significant=significant, cost=cost_fact,
     )  # fmt: skip
     templates.globals.update(url=url)
     return templates
@@ -180,23 +176,6 @@ def url(path: str, **query: Any) -> str:
 
 def _markdown(text: str) -> Markup:
     return Markup(render_markdown(text))  # noqa: S704  # sanitised there
-
-
-def _with_code(text: str) -> Markup:
-    """Return a message as HTML, with the parts between backquotes as code."""
-    parts = printable(str(text)).split("`")
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if number % 2 and number < len(parts) - 1 else part
-        for number, part in enumerate(parts)
-    )
-
-
-def _when(timestamp: float | None) -> Markup:
-    """Return a time element; a script converts it to the reader's time zone."""
-    if timestamp is None:
-        return Markup("–")
-    moment = datetime.fromtimestamp(timestamp, UTC)
-    return Markup('<time datetime="{}">{} UTC</time>').format(moment.isoformat(), moment.strftime("%Y-%m-%d %H:%M"))
 
 
 def dollars(value: Cost | float | None) -> str:

@@ -33,11 +33,16 @@ def _nowhere(*_: str) -> str:
 
 
 class Links(NamedTuple):
-    """Where arms, pairs and kinds of cases lead; nowhere in a report."""
+    """Where arms, pairs and kinds of cases lead, and what else of a run has a page; nowhere in a report."""
 
     arm: Callable[[str], str] = _nowhere
     pair: Callable[[str, str], str] = _nowhere
     kind: Callable[[str, str], str] = _nowhere  # an attribute, and one of its values
+    failed: str = ""
+    unscored: str = ""
+    compare: str = ""
+    plan: str = ""
+    variance: str = ""
 
 
 class Figure(NamedTuple):
