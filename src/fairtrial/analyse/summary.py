@@ -24,6 +24,8 @@ from fairtrial.core.score import Scale
 from fairtrial.stats import Aggregate, aggregate
 from fairtrial.stats.one_arm import limits
 from fairtrial.stats.passes import pass_at_k, pass_hat_k
+from fairtrial.stats.per_arm import PER_ARM, mean_sd, pooled_sd
+from fairtrial.stats.units import Measured
 from fairtrial.store import ledger, totals
 from fairtrial.store.repeated import repeated_questions
 from fairtrial.store.store import PlanRecord, RunRecord
@@ -87,7 +89,7 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     judge_cost: Cost = Cost()
     labels: ArmLabels | None = None
     tools: ToolSummary | None = None
-    repeat_sd: float | None = None  # between answers to one case; `aggregate.std_dev` is between cases
+    statistics: dict[str, Measured | None] = {}  # of `stats.per_arm`, by name
     left_out: list[str] = []  # parameters that its server has refused, and that were left out from then on
     answered_by: list[str] = []  # other models than the one that was asked, by their replies
     passes: list[Passes] = []  # where answers are right or wrong, and cases have repeats
@@ -96,6 +98,11 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     def cost_usd(self) -> float | None:
         """Return the cost of the answers; None unless it is known for every call."""
         return self.cost.usd
+
+    @property
+    def repeat_sd(self) -> float | None:
+        """Return the deviation between answers to one case; `aggregate.std_dev` is between cases."""
+        return self.statistics.get("repeat_sd")
 
     @property
     def judge_cost_usd(self) -> float | None:
@@ -192,7 +199,7 @@ def summarise(run: StoredRun, baseline: str | None = None) -> RunSummary:
                 judge_cost=judges.cost,
                 labels=labels.get(arm.position),
                 tools=tools.get(arm.position),
-                repeat_sd=_repeat_sd(scores.get(arm.position)),
+                statistics=_statistics(scores.get(arm.position)),
                 answered_by=unlike_asked(arm.target, (total.first_model, total.last_model)),
                 passes=_passes(scores.get(arm.position), adjust),
             )
@@ -272,27 +279,10 @@ def repeat_deviations(scores: CaseScores | None) -> NDArray[np.float64]:
     return deviations
 
 
-def _repeat_sd(scores: CaseScores | None) -> float | None:
-    """Return the pooled standard deviation between the scores of a case; None if no case has two."""
-    if scores is None:
-        return None
-    return _pooled_sd(np.asarray(scores.repeats), np.asarray(scores.means), np.asarray(scores.squares))
-
-
-def _pooled_sd(counts: NDArray[Any], means: NDArray[Any], squares: NDArray[Any]) -> float | None:
-    """Return the pooled standard deviation within cases, from how many values each has, their mean and squares."""
-    freedom = int(np.sum(counts - 1))
-    if freedom == 0:
-        return None
-    return math.sqrt(max(0.0, float(np.sum(squares - counts * means**2))) / freedom)
-
-
-def _mean_sd(counts: NDArray[Any], means: NDArray[Any], squares: NDArray[Any]) -> float | None:
-    """Return the mean of the deviations within each case, where a case with one value has none; None if all do."""
-    if not np.any(counts > 1):
-        return None
-    variances = np.maximum(0.0, squares - counts * means**2) / np.maximum(1, counts - 1)
-    return float(np.mean(np.sqrt(np.where(counts > 1, variances, 0.0))))
+def _statistics(scores: CaseScores | None) -> dict[str, float | None]:
+    cases = scores or CaseScores()
+    values = [np.asarray(column) for column in (cases.repeats, cases.means, cases.squares)]
+    return {name: kernel(*values) for name, kernel in PER_ARM.items()}
 
 
 def _metric(metric: totals.MetricScores, scores: CaseScores | None, adjust: Adjust) -> Metric:
@@ -311,8 +301,8 @@ def _metric(metric: totals.MetricScores, scores: CaseScores | None, adjust: Adju
         ci95=result.ci95,
         scale=metric.scale,
         rough=result.rough,
-        repeat_sd=_pooled_sd(*values),
-        mean_repeat_sd=_mean_sd(*values),
+        repeat_sd=pooled_sd(*values),
+        mean_repeat_sd=mean_sd(*values),
     )
 
 

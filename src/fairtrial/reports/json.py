@@ -130,7 +130,7 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         **{f"judge_{name}": value for name, value in _cost(arm.judge_cost).items()},
         "labels": labels_document(arm.labels),
         "tools": _tools(arm.tools),
-        "repeat_sd": points(arm.repeat_sd),
+        **{name: points(value) for name, value in arm.statistics.items()},
     }
 
 
