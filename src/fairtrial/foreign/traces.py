@@ -51,7 +51,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def expected(self) -> str | None:
-        """The right answer, if somebody noted it with the call."""
+        """The right answer, if it was recorded with the call."""
         value = next((self.metadata[name] for name in _LABELS if self.metadata.get(name) not in (None, "")), None)
         return None if value is None else text_of(value)
 
@@ -90,7 +90,7 @@ class TraceFormat(Protocol):
         """Yield the calls in a file one after the other."""
 
     def asides(self, path: Path) -> Iterator[Aside]:
-        """Yield the tools that were called and the texts that were retrieved beside the calls."""
+        """Yield the tools that were called and the texts that were retrieved in addition to the calls."""
 
 
 def text_of(value: Any) -> str:

@@ -130,7 +130,7 @@ def failure_of(message: Any) -> Failure:
 
 
 def milliseconds_of(seconds: Any) -> float | None:
-    """Return a duration in seconds as milliseconds; None if it is no number."""
+    """Return a duration in seconds as milliseconds; None if it is not a number."""
     number = number_of(seconds)
     return None if number is None else 1000 * number
 

@@ -1,4 +1,4 @@
-"""What was said in a recorded call, in the shapes in which tools record messages."""
+"""The messages of a recorded call, in the shapes in which tools record messages."""
 
 from __future__ import annotations
 
