@@ -90,7 +90,7 @@ class TraceFormat(Protocol):
         """Yield the calls in a file one after the other."""
 
     def asides(self, path: Path) -> Iterator[Aside]:
-        """Yield the tools that were called and the texts that were retrieved in addition to the calls."""
+        """Yield the tools that were called and the texts that were retrieved, in addition to the calls."""
 
 
 def text_of(value: Any) -> str:
