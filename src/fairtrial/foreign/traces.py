@@ -56,7 +56,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return None if value is None else text_of(value)
 
     def columns(self) -> dict[str, Any]:
-        """Return what calls are selected by, under names for people."""
+        """Return what calls are selected by, under readable names."""
         plain = ("id", "trace", "name", "model", "provider", "started_at", "session", "user", "error", "answer")
         return {
             **{name: getattr(self, name) for name in plain},

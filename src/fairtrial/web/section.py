@@ -36,7 +36,7 @@ class Site(Protocol):
         menu: The entries of the menu.
         run_links: Return a link that is shown on the page of a run, or None.
         trial_parts: Return a part of the page of a trial, or None.
-        before_visits: Called once in no page background, for what takes long to load.
+        before_visits: Called once in the background at the start, for what takes long to load.
     """
 
     folder: Path

@@ -1,4 +1,4 @@
-"""The messages of a recorded call, in the shapes in which tools record messages."""
+"""The messages of a recorded call, in the shapes in which tools record them."""
 
 from __future__ import annotations
 
