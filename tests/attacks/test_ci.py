@@ -80,4 +80,4 @@ def test_pip_is_not_taken_from_the_branch(tmp_path: Path) -> None:
 
 def test_forks_are_told_what_a_target_can_do() -> None:
     text = " ".join((ROOT / "docs" / "gate.md").read_text("utf-8").split())
-    assert "A `python:` target sees every variable of the job, keys and tokens too" in text
+    assert "A `python:` target sees every variable of the job, including keys and tokens" in text

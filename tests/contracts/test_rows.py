@@ -283,7 +283,7 @@ COLUMN = {
                        "    steps: int | None = None\n    reasoning: str | None = None\n    trace: dict[str, Any] | None = None\n    cost_usd"),
     "store/schema.py": ("    times = [", '    return [Column("steps", Integer), *_times()]\n\n\ndef _times() -> list[Column[Any]]:\n    times = ['),
     "store/migrations.py": ("    _add_asked,\n]", '    _add_asked,\n    lambda connection: [_add_columns(connection, t, "steps") for t in (schema.trials, schema.turns)],\n]'),
-    "analyse/run.py": ("    reasoning: str | None\n", "    steps: int | None\n    reasoning: str | None\n"),
+    "analyse/stored_run.py": ("    reasoning: str | None\n", "    steps: int | None\n    reasoning: str | None\n"),
 }  # fmt: skip
 SCRIPT = """
 import asyncio, json, sys

@@ -261,7 +261,7 @@ class TestStyleFiles:
             ("a: [1]", "needs a text or a list"),
             ("a: no place", "has no {{problem}}"),
             ("{", "neither valid YAML nor valid JSON"),
-            ("a/b: '{{problem}}'", "no name for a style"),
+            ("a/b: '{{problem}}'", "cannot be the name of a style"),
         ],
     )
     def test_mistakes(self, tmp_path, text, says):

@@ -372,7 +372,7 @@ class TestRepeats:
                    ("b", "y", 0, 3), ("b", "y", 1, 10), ("b", "y", 0, 10)]  # fmt: skip
         code, out, err = cli(*self.table(*records))
         assert code == 0 and not err and "order of rows" not in out
-        assert "here before" in out  # of the row that is there twice
+        assert "duplicates of the same sample" in out  # of the row that is there twice
         code, out, _ = cli("show", "latest", "--trials", "--json")
         trials = {(t["case_id"], t["arm"], t["repeat"]): t["score"] for t in json.loads(out)["trials"]}
         assert trials == {

@@ -114,7 +114,7 @@ def test_recorded_calls_of_tools_are_what_is_expected(tmp_path, capsys):
     (tmp_path / "agent.py").write_text(AGENT)
     target = ["--target", "python:agent.py:answer"]
     assert call("import", "traces", path, "--expected", "tools", *target, "-o", "suite.yaml") == 0
-    assert "2 cases with calls of tools" in capsys.readouterr().err
+    assert "2 cases with tool calls" in capsys.readouterr().err
     suite = yaml.safe_load((tmp_path / "suite.yaml").read_text())
     first, _, last = suite["cases"]
     assert json.loads(first["expected"]) == [{"name": "weather", "arguments": {"city": "Rome"}}]

@@ -272,8 +272,8 @@ def test_recorded_answers_only_on_request(recorded, tmp_path):
         ('[{"id": "1", "traceId": "t", "input": "x", "output": "y"}, {"id": "2", "inp', "middle of a record"),
         ('{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": 1 2}]}]}]}', "not valid JSON"),
         ('{"resourceSpans": [}', "not valid JSON"),
-        ("hello", "no file of traces"),
-        ("", "no file of traces"),
+        ("hello", "not a known file of traces"),
+        ("", "not a known file of traces"),
     ],
 )
 def test_damage_is_one_sentence(text, message, tmp_path, capsys):
