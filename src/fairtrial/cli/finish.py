@@ -68,6 +68,8 @@ class Ending:
 
     def report(self, run: Run, *, timed: bool = False, series: Sequence[Run] = ()) -> int:
         """Report a run, or the series that it completes if any, and return the exit code."""
+        if self.quiet and not self.as_json and not self.outputs:
+            return exit_code(run.summary().status)
         from fairtrial.cli.ending import report  # analysis: numpy must not delay the first call
 
         status = report(self, run, timed=timed, series=series)

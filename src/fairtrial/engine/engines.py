@@ -5,7 +5,6 @@ from __future__ import annotations
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
 from fairtrial.engine.cluster.link import Backend
-from fairtrial.engine.cluster.processes import Processes
 from fairtrial.engine.job import Where
 
 
@@ -27,6 +26,8 @@ def backend_of(where: Where) -> Backend | None:
     if where.engine == "local":
         if where.workers is None or where.workers == 1:
             return None
+        from fairtrial.engine.cluster.processes import Processes  # only runs with workers need it
+
         return Processes(where.workers)
     name, _, address = where.engine.partition(":")
     backend: Backend = registry.load("engines", name)(address, where.workers)
