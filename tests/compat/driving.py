@@ -24,6 +24,7 @@ from fairtrial.cli.main import main
 from tests.compat.matching import mask, normal, types_of
 
 HERE = Path(__file__).parent
+REPO = Path(__file__).parents[2]
 SUITES = HERE / "suites"
 RECORDED = HERE / "recorded"
 USUAL = ("validate SUITE --json", "run SUITE --json", "show --json", "compare --json", "rank --json")
@@ -55,6 +56,7 @@ def commands_of(name: str) -> list[str]:
 def place(folder: Path) -> Iterator[Path]:
     """A folder with what the suites name, and an environment in which nothing is set."""
     shutil.copytree(SUITES / "data", folder / "data")
+    shutil.copy(REPO / "examples" / "tools" / "shop_server.py", folder / "data" / "shop.py")
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
     own = {f"XDG_{name}_HOME": str(folder / f".{name}") for name in ("CACHE", "CONFIG", "STATE")}
     own |= {"COLUMNS": "80", "PYTHON": sys.executable}

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fairtrial.analyse.comparison import Comparison, Comparisons
     from fairtrial.analyse.gate import Gate
     from fairtrial.analyse.items import CaseAnalysis
-    from fairtrial.analyse.planning import Power, Variance
+    from fairtrial.analyse.planning import Power
     from fairtrial.analyse.rank import Ranking
     from fairtrial.analyse.series import MultiRun
     from fairtrial.analyse.tool_report import ToolReport

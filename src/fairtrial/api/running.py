@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import msgspec
 
@@ -36,9 +36,6 @@ from fairtrial.workflows import resume as resuming
 from fairtrial.workflows.embedding import embedding
 from fairtrial.workflows.following import follower
 from fairtrial.workflows.series import arun_series
-
-if TYPE_CHECKING:
-    from fairtrial.analyse.run_series import RunSeries
 
 
 @overload

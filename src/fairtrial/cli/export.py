@@ -17,7 +17,6 @@ from fairtrial.reports.export import export, send, write, write_text
 from fairtrial.reports.formats import ENDINGS, NAMES, SERVICES, format_named
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.run import Run
     from fairtrial.reports.format import Format
 
 _HELP = (

@@ -34,10 +34,8 @@ from fairtrial.workflows.baselines import GateBaseline, baseline_for, keep_basel
 from fairtrial.workflows.until_sure import abuy_until_sure
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.gate import Gate, Terms
     from fairtrial.analyse.score_table import RunSource
     from fairtrial.store import Store
-    from fairtrial.workflows.baselines import GateBaseline
 
 NOT_RUN = "answers"  # the check of a gate for which nothing could be asked
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,9 +15,6 @@ from fairtrial.reports.json import labels_document
 from fairtrial.store import opinions
 from fairtrial.text.printable import counted, printable
 from fairtrial.workflows.label import PersonLabel, add_labels, read_labels, read_mark, write_sample
-
-if TYPE_CHECKING:
-    from fairtrial.analyse.run import Run
 
 
 @click.command()

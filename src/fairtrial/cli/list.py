@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fairtrial.analyse.leaderboard import Leaderboard
-    from fairtrial.analyse.run import Run
     from fairtrial.analyse.summary import ArmSummary, RunSummary
-    from fairtrial.cli.layout import Column
 
 _MIN_SUITE, _MAX_SUITE, _MIN_LEADS, _MAX_LEADS = 14, 32, 14, 34
 _WIDE = 110  # from here on, there is room for bars and ids

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from fairtrial.analyse.rank import Ranking, WinMatrix
-    from fairtrial.cli.layout import Column
 
 
 _SHORT_NAME = 12

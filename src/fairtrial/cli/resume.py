@@ -26,7 +26,6 @@ from fairtrial.store.trial_query import TrialQuery, matching_trials
 from fairtrial.workflows.resume import aresume, aresume_series, refuse_imported
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.run import Run
     from fairtrial.store import Store
     from fairtrial.store.todo import Mode
 

@@ -41,8 +41,7 @@ from fairtrial.workflows.series import arun_series
 
 if TYPE_CHECKING:
     from fairtrial.analyse.run import Run
-    from fairtrial.cli.finish import Ending
-    from fairtrial.config import RunOptions, Suite
+    from fairtrial.config import Suite
     from fairtrial.engine.job import Where
     from fairtrial.workflows.estimate import CostEstimate
 

@@ -33,9 +33,7 @@ from fairtrial.text.printable import printable
 from fairtrial.webpage.extract import extract
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.run import Run
     from fairtrial.analyse.stored_run import TrialRecord
-    from fairtrial.cli.console import Console
 
 
 @click.command()

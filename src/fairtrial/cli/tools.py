@@ -29,8 +29,6 @@ from fairtrial.reports.tools import document, render
 
 if TYPE_CHECKING:
     from fairtrial.analyse.tool_report import ArmToolReport, ToolReport
-    from fairtrial.cli.console import Console
-    from fairtrial.cli.layout import Column
 
 _ENDINGS = (".md", ".markdown")
 

@@ -33,7 +33,7 @@ from fairtrial.tracks.politeness.analysis import replication
 from fairtrial.tracks.politeness.studies import demo_target, document
 
 if TYPE_CHECKING:
-    from fairtrial.config import RunOptions, Suite
+    from fairtrial.config import Suite
     from fairtrial.tracks.politeness.analysis import Replication, TonePair
 
 _TONES = ("tone", "accuracy", "sd", "worst run", "best run")

@@ -32,7 +32,6 @@ from fairtrial.tracks.optimisation.reports.json import document
 from fairtrial.tracks.optimisation.style_suite import StyleSuite
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.run import Run
     from fairtrial.tracks.optimisation.analysis import OptimisationReport
 
 weights_option = option(
