@@ -91,3 +91,34 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
         if module not in order:
             go(module)
     return found
+
+
+def phrases(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the texts of several words in a module, with their lines; `{}` stands for what a text is filled with.
+
+    Docstrings are no texts, and exceptions may say what users read.
+    """
+
+    def visit(node: ast.AST) -> Iterator[tuple[int, str]]:
+        shown = ""
+        if isinstance(node, ast.Raise) or _is_docstring(node) or _is_error(node):
+            return
+        if isinstance(node, ast.JoinedStr):
+            shown = "".join(str(one.value) if isinstance(one, ast.Constant) else "{}" for one in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            shown = node.value
+        if " " in shown and any(letter.isalpha() for letter in shown):
+            yield node.lineno, shown
+        for child in ast.iter_child_nodes(node):
+            if not (isinstance(node, ast.JoinedStr) and isinstance(child, ast.Constant)):
+                yield from visit(child)
+
+    return visit(ast.parse(text))
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _is_error(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Error")

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from tests.architecture import Import, circles, imports, modules
+from tests.architecture import Import, circles, imports, modules, phrases
 
 MOST = 150  # imports of our own inside functions
 LONGEST = 400  # lines of a file
@@ -18,6 +18,25 @@ WHOLE_FILES = {  # in which every import inside a function has the same reason
 }
 ALONE = {  # files that are copied or run by themselves, so that they cannot be taken apart
     "fairtrial.agents.processes.supervisor",
+}
+NUMBERS = ("fairtrial.analyse.", "fairtrial.stats.")  # what they find is put into words in `present/words`
+NAMES = {  # of several words, in `analyse` and `stats`: by these names, code and documents refer to something
+    *("cannot tell", "depends on failures", "always right", "always wrong"),  # verdicts
+    *("all arms", "category {}", "guard {}", "k_of_n {}", "run {}", "no tool", "{} (rubric: {})", "clusters of cases"),
+    # methods of intervals and tests
+    *("anytime-valid bets", "n = 1", "one case", "one cluster", "no scores", "no common cases", "nothing varies"),
+    *("labels and marks", "labels and verdicts", "corrected by labels", "corrected by {} labels"),
+    *("bootstrap over cases", "bootstrap over clusters", "Wilcoxon signed rank", "sign-flip permutation{}", " (exact)"),
+    *("McNemar (exact)", "earlier run as control variate", "wordings as a random effect", "Elo, K = {}"),
+    *("Bradley–Terry with covariates", "Elo, K = {}, mean of {} orders", "Cohen's κ, weights {}", "cluster jackknife"),
+    *("Krippendorff's α, {}", "Welch's analysis of variance", "{}, over clusters", "{}, for these wordings"),
+}
+READ = {"budget of ", " --judge JUDGE"}  # what another program wrote, or reads
+PATTERNS = ("^#", "(?:", "\\{")  # how regular expressions begin
+SAID_IN_STATS = {  # why there is no estimate: `stats` may not import what would word it, and documents have the text
+    "fairtrial.stats.correction": 4,
+    "fairtrial.stats.runs": 3,
+    "fairtrial.analyse.labels": 1,
 }
 
 
@@ -78,3 +97,27 @@ def test_a_circle_is_found():
     graph = {name: {one.imported for one in imports(name, text, known)} for name, text in texts.items()}
     assert circles(graph) == [["fairtrial.a", "fairtrial.b", "fairtrial.c"]]
     assert [one.reason for one in imports("fairtrial.c", texts["fairtrial.c"], known)] == ["why"]
+
+
+def test_numbers_make_no_sentences():
+    """What `analyse` and `stats` find are facts; `present/words` words them."""
+    said = {
+        module: [f"{line}: {text}" for line, text in phrases(path.read_text("utf-8"))
+                 if text not in NAMES | READ and not text.startswith(PATTERNS)]
+        for module, path in modules().items() if module.startswith(NUMBERS)
+    }  # fmt: skip
+    assert {module: len(texts) for module, texts in said.items() if texts} == SAID_IN_STATS, said
+
+
+def test_a_sentence_is_found():
+    """The check can fail; docstrings, names and exceptions are no sentences."""
+    text = '''
+def f(n, x):
+    """Return a text."""
+    if n:
+        raise ValueError(f"there are {n} of them")
+    append(f"{n} cases are few")
+    y = ValueError("this is an error")
+    return ["one" if n else "two", x, "it is so", name]
+'''
+    assert list(phrases(text)) == [(6, "{} cases are few"), (8, "it is so")]

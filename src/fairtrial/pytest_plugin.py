@@ -270,8 +270,8 @@ class FairTrial:
         cannot tell; default: what the suite says, else fail."""
         __tracebackhide__ = True
         from fairtrial import api
-        from fairtrial.analyse.gate import gate_line
         from fairtrial.core.errors import FairtrialError
+        from fairtrial.present.words.gates import check_line
 
         if unsure is not None and unsure not in UNSURE:
             raise pytest.UsageError(f"unsure must be `fail`, `skip` or `pass`, not `{unsure}`")
@@ -283,7 +283,7 @@ class FairTrial:
             )  # fmt: skip
         except FairtrialError as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
-        details = "\n".join(gate_line(check) for check in outcome.checks if check.result != "passed")
+        details = "\n".join(check_line(check) for check in outcome.checks if check.result != "passed")
         what = unsure or ("pass" if outcome.unsure == "pass" else "fail")
         if outcome.result == "failed" or (outcome.result == "cannot tell" and what == "fail"):
             pytest.fail(f"run {checked.id}: gate {outcome.result}\n{details}", pytrace=False)

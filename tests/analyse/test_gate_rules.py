@@ -14,6 +14,7 @@ from fairtrial.analyse.gate import Terms, _at_level, gate, terms_of
 from fairtrial.analyse.gate_cases import CasePasses
 from fairtrial.analyse.gate_changes import BaselineChanges, _parts
 from fairtrial.analyse.gate_claims import Claim, claims, decide
+from fairtrial.analyse.gate_reasons import SeveralChecks
 from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.experiment import Arm, Condition, TargetSpec
@@ -203,7 +204,7 @@ async def test_rules_hold_for_another_metric_too(run_suite, before):
     assert results(found)["must_pass"] == "failed" and "minimum" not in results(found) and found.unsure == "pass"
     (regression,) = [check for check in found.checks if check.name == "regression"]
     assert (regression.metric, regression.limit) == ("latency_ms", 1e9)  # lower is better: it may rise
-    assert "●" not in render(found, BaselineChanges(changed=[], answers=1, reused=0, cost_usd=0, cost_known=True), suite="s",
+    assert "●" not in render(found, BaselineChanges(differences=[], answers=1, reused=0, cost_usd=0, cost_known=True), suite="s",
                              run_id="1")  # fmt: skip
 
 
@@ -245,7 +246,7 @@ async def test_wordings_are_a_sample_in_categories_and_with_failures_too(run_sui
 def test_the_same_on_every_case_is_no_doubt(gain, result):
     mean = Mean([gain] * 20)
     for one in (mean, CrossedMean(mean, Between(0.0, 2.0, 3))):
-        (check,) = decide([Claim("guard cost", "bot", one, 0.1, str, "rise of at most 10 %")], [])
+        (check,) = decide([Claim("guard cost", "bot", one, 0.1, "rise", percent=True)], [])
         assert check.result == result and "on each of 20 cases" in check.message
 
 
@@ -255,7 +256,7 @@ async def test_keys_are_checked_with_the_suite(run_suite):
 
 
 def _claim(gains, margin=0.1):
-    return Claim("category k", "bot", Mean(gains, bounds=(-1.0, 1.0), span=1.0), margin, str, "margin")
+    return Claim("category k", "bot", Mean(gains, bounds=(-1.0, 1.0), span=1.0), margin)
 
 
 @pytest.mark.simulation
@@ -274,7 +275,8 @@ def test_the_family_errs_as_promised():
 
 
 def test_intervals_are_called_by_the_level_of_a_look():
-    assert Terms().interval == "95 % CI" and Terms(level=0.025).interval == "97.5 % CI"
+    for level, name in ((Terms().level, " 95 % CI"), (0.025, " 97.5 % CI")):
+        assert name in str(SeveralChecks(checks=2, level=level))
 
 
 def test_only_cases_with_answers_of_both_kinds_are_mixed():

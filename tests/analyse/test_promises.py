@@ -4,12 +4,13 @@ import msgspec
 
 import fairtrial as ft
 from fairtrial import pipeline
-from fairtrial.analyse.drift import ArmDrift, DriftPoint, chart_cells, drift_line
+from fairtrial.analyse.drift import ArmDrift, DriftPoint
 from fairtrial.analyse.gate import Terms, gate
 from fairtrial.analyse.score_table import sources_of
 from fairtrial.config.advice import warnings
 from fairtrial.present.words.arm_notes import arm_lines, notes
 from fairtrial.present.words.comparisons import agreement_line, brief_lines
+from fairtrial.present.words.drift import chart_cells, drift_line
 from tests.analyse.test_compare import arm, cases
 
 

@@ -8,7 +8,6 @@ import pytest
 import fairtrial as ft
 from fairtrial.analyse.judging import Judging
 from fairtrial.analyse.series import MultiRun
-from fairtrial.analyse.series_summary import SERIES_COLUMNS, series_cells
 from fairtrial.core.formatting import milliseconds
 from fairtrial.core.money import Cost
 from fairtrial.present.words.cases import case_lines
@@ -16,6 +15,7 @@ from fairtrial.present.words.comparisons import brief_lines, detail_lines, pair_
 from fairtrial.present.words.comparisons import subject_line as headline_of_comparisons
 from fairtrial.present.words.judges import judging_notes, label_lines, order_line
 from fairtrial.present.words.runs import headline, interval, lift_lines, metric_lines, run_notes, scale_words
+from fairtrial.present.words.series import SERIES_COLUMNS, series_cells
 from tests.analyse.test_compare import arm, cases
 
 NO_SCORE = "Some trials have no score; they are left out of the means, not counted as 0."

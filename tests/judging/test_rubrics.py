@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from fairtrial.analyse.variables import variables
 from fairtrial.cli.main import _run
 from fairtrial.present.words.arm_notes import notes
+from fairtrial.present.words.variables import variables
 from fairtrial.reports.json import document
 from fairtrial.scorers.golden_judge import _TASKS, METRICS, GoldenJudge
 from fairtrial.workflows.resume import arescore

@@ -16,13 +16,13 @@ import pytest
 import yaml
 
 import fairtrial as ft
-from fairtrial.analyse.variables import variables
 from fairtrial.core.experiment import BENCHMARK_LOCK, DEFAULT_PARAMS
 from fairtrial.core.settings import MODEL_TIMEOUT, Settings
 from fairtrial.engine import ladder
 from fairtrial.judging.calibration import SAMPLES
 from fairtrial.present.words.comparisons import brief_lines, run_means_cells
 from fairtrial.present.words.runs import reporting_line
+from fairtrial.present.words.variables import variables
 from fairtrial.tracks.code_arena import code_judge
 from fairtrial.web.new_run import RUN_COUNTS
 from fairtrial.webpage.criteria import CRITERIA

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from fairtrial import pipeline
 from fairtrial.analyse.run import Run
-from fairtrial.analyse.variables import variables
+from fairtrial.present.words.variables import variables
 from fairtrial.store import Store
 from tests import forks
 from tests.originals import definitions_k_eval as k_eval

@@ -5,8 +5,10 @@ from html.parser import HTMLParser
 import pytest
 from markdown_it import MarkdownIt
 
+from fairtrial.analyse.caveats import GateChanged
 from fairtrial.analyse.gate_changes import BaselineChanges, Worse
-from fairtrial.analyse.gate_result import Flaky, Gate, GateCheck, Settle
+from fairtrial.analyse.gate_reasons import ChangedSince, Settle, StatedReason
+from fairtrial.analyse.gate_result import Flaky, Gate, GateCheck
 from fairtrial.reports.comment import marker, render, run_of
 from fairtrial.reports.markdown import plain
 
@@ -46,13 +48,19 @@ class _Seen(HTMLParser):
 
 def gate(text, result="failed"):
     check = GateCheck(
-        name="regression", arm=text, result=result, message=text, value=-0.1, interval=(-0.2, -0.01), limit=-0.05
+        name="regression",
+        arm=text,
+        result=result,
+        reason=StatedReason(text=text),
+        value=-0.1,
+        interval=(-0.2, -0.01),
+        limit=-0.05,
     )
     return Gate(
         run_ids=["01a"],
         against=[text],
-        checks=[check, GateCheck(name=f"category {text}", arm=text, result="passed", message=text)],
-        notes=[text],
+        checks=[check, GateCheck(name=f"category {text}", arm=text, result="passed", reason=StatedReason(text=text))],
+        caveats=[GateChanged(baseline=text, demands=[text])],
         flaky=[Flaky(case=text, arm=text, passed=1, answers=3)],
         quarantined=[text],
         settle=[Settle(name="regression", arm=text, cases=100, repeats=None, now=3, noise_known=True)],
@@ -63,7 +71,14 @@ def changes(text):
     worse = Worse(
         case=text, arm=text, question=text, expected=text, before=text, after=text, score_before=1, score_after=0
     )
-    return BaselineChanges(changed=[text], answers=10, reused=4, cost_usd=0.5, cost_known=False, worse=[worse])
+    return BaselineChanges(
+        differences=[ChangedSince(what="gone", arms=[text])],
+        answers=10,
+        reused=4,
+        cost_usd=0.5,
+        cost_known=False,
+        worse=[worse],
+    )
 
 
 @pytest.mark.parametrize("text", NASTY)
@@ -104,7 +119,10 @@ def test_what_it_says():
     assert "--until-sure" in body and "●" in body and "−10.0 (−20.0 to −1.0)" in body
     assert "<th>before</th><th>now</th>" in body and "100.0 → 0.0" in body
     alone = Gate(
-        run_ids=["01a"], against=[], baseline="no baseline: none yet", checks=gate("bot", "cannot tell").checks
+        run_ids=["01a"],
+        against=[],
+        origin=StatedReason(text="no baseline: none yet"),
+        checks=gate("bot", "cannot tell").checks,
     )
     body = render(alone, changes("bot"), suite="refunds", run_id="01a")
     assert "### ❔ `refunds`: cannot tell: there is no baseline" in body
@@ -120,7 +138,9 @@ def test_what_it_says():
     ],
 )
 def test_the_headline_says_no_more_than_was_checked(name, result, says):
-    found = Gate(run_ids=["1"], against=[], checks=[GateCheck(name=name, arm="a", result=result, message="m")])
+    found = Gate(
+        run_ids=["1"], against=[], checks=[GateCheck(name=name, arm="a", result=result, reason=StatedReason(text="m"))]
+    )
     assert f"`s`: {says}\n" in render(found, changes("bot"), suite="s", run_id="1")
 
 
@@ -133,6 +153,6 @@ def test_text_in_a_summary_mentions_nobody_and_links_nothing():
 
 def test_it_fits_whatever_the_answers():
     many = [changes("x" * 1100).worse[0]] * 60
-    body = render(gate("bot"), BaselineChanges(changed=[], answers=1, reused=0, cost_usd=0, cost_known=True, worse=many),
+    body = render(gate("bot"), BaselineChanges(differences=[], answers=1, reused=0, cost_usd=0, cost_known=True, worse=many),
                   suite="s", run_id="01a")  # fmt: skip
     assert len(body) < 65_000 and "The answers are in the report." in body and body.rstrip().endswith("</sub>")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fairtrial.analyse.caveats import Caveat, PlainCaveat
 from fairtrial.analyse.comparison import ComparedArm, Comparison, Comparisons, SourceName
 from fairtrial.analyse.evidence import Evidence
 from fairtrial.analyse.family import adjusted_p_values, interval_levels
@@ -80,7 +81,7 @@ def compare(
     except ValueError as error:
         raise FairtrialError(str(error)) from None
     if not any(pair.count for pair in comparisons):
-        raise FairtrialError(_nothing_common(pairs, metric))
+        raise _nothing_common(pairs, metric)
     return Comparisons(
         sources=[source.label for source in scores.sources],
         run_ids=[run.id for source in scores.sources for run in source.runs],
@@ -89,7 +90,7 @@ def compare(
         metrics=decided(scores, pairs, other_metrics(pairs, metric) if others is None else others, primary=False),
         metric=metric,
         margin=margin,
-        notes=[*guidance(scores, pairs, comparisons, metric), *_unused_earlier_note(comparisons, earlier)],
+        caveats=[*guidance(scores, pairs, comparisons, metric), *_unused_earlier(comparisons, earlier)],
         names=[_name(source) for source in scores.sources],
         silent=silent_arms(arms, metric),
         uncompared=[_standing(scores, arm, metric) for arm in _uncompared(scores, arms)],
@@ -113,13 +114,9 @@ def _uncompared(scores: ScoreTable, arms: Sequence[ArmScores]) -> list[ArmScores
     return [arm for arm in scores.arms if arm.arm.name not in names]
 
 
-def _unused_earlier_note(pairs: Sequence[Comparison], earlier: ScoreTable | None) -> list[str]:
-    if earlier is None or any(pair.variance_saved is not None for pair in pairs):
-        return []
-    return [
-        "The earlier run was not used: it must have both arms and all of these cases and more, without weights or "
-        "clusters, and the difference must be one for which a t interval is valid."
-    ]
+def _unused_earlier(pairs: Sequence[Comparison], earlier: ScoreTable | None) -> list[Caveat]:
+    used = earlier is None or any(pair.variance_saved is not None for pair in pairs)
+    return [] if used else [PlainCaveat(what="earlier_unused")]
 
 
 def other_metrics(pairs: Pairs, metric: str) -> list[str]:
@@ -152,11 +149,11 @@ def compared(run: StoredRun, detailed: int | None = None) -> Comparisons | None:
         return None
 
 
-def _nothing_common(pairs: Pairs, metric: str) -> str:
+def _nothing_common(pairs: Pairs, metric: str) -> FairtrialError:
     empty = list(dict.fromkeys(one.label for pair in pairs for one in pair if not one.values.get(metric)))
     if empty:
-        return f"nothing can be compared: {', '.join(empty)} has no {metric or 'score'} yet"
-    return "nothing can be compared: the arms have no cases in common"
+        return FairtrialError(f"nothing can be compared: {', '.join(empty)} has no {metric or 'score'} yet")
+    return FairtrialError("nothing can be compared: the arms have no cases in common")
 
 
 def decided(

@@ -7,10 +7,10 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from fairtrial.core.showing import Shown, sentence_of
+from fairtrial.analyse.caveats import Caveat, UnevenCoverage
+from fairtrial.core.showing import Shown
 from fairtrial.stats import Aggregate, AnswersTest, Equivalence, Interaction, Paired, RunMeansTest
 from fairtrial.stats.units import Interval, Measured
-from fairtrial.text.printable import counted
 
 ANYTIME = "anytime-valid bets"  # the method whose intervals are valid whenever a run stopped
 Verdict = Literal["better", "worse", "equivalent", "cannot tell", "depends on failures"]
@@ -146,9 +146,6 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
     differs: list[Differs] = []
     run_means: RunMeansTest | None = None
 
-    def __repr__(self) -> str:
-        return f"<Comparison {sentence_of(self)}>"
-
     @property
     def behind(self) -> int:
         """Return the number of cases on which b is better."""
@@ -184,10 +181,10 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-Part = TypeVar("Part", Bound, KindDifference, Comparison)
+Turnable = TypeVar("Turnable", Bound, KindDifference, Comparison)
 
 
-def _turned(part: Part) -> Part:
+def _turned(part: Turnable) -> Turnable:
     """Return a difference the other way round, with the verdict on the other arm."""
     return msgspec.structs.replace(
         part,
@@ -265,14 +262,15 @@ class Comparisons(Shown, msgspec.Struct, frozen=True, kw_only=True):
     metrics: list[Comparison]
     metric: str
     margin: Measured | None
-    notes: list[str]
+    caveats: list[Caveat] = msgspec.field(name="notes")
     names: list[SourceName] = []  # of the sources, in their order
     silent: list[Silent] = []  # compared arms without a score
     uncompared: list[ComparedArm] = []  # arms that are in no pair, because no other source has them
 
-    def __repr__(self) -> str:
-        first = ", ".join(f"{pair.a} {pair.verdict} {pair.b}" for pair in self.pairs[:5])
-        return f"<Comparisons of {counted(len(self.pairs), 'pair')}: {first}>"
+    @property
+    def notes(self) -> list[str]:
+        """What to read before trusting them."""
+        return list(map(str, self.caveats))
 
     def turned(self) -> Comparisons:
         """Return the same comparisons with the arms of every pair the other way round."""
@@ -295,14 +293,15 @@ class Comparisons(Shown, msgspec.Struct, frozen=True, kw_only=True):
             standings=list(map(standing, self.standings)),
             pairs=list(map(pair, self.pairs)),
             metrics=list(map(pair, self.metrics)),
-            notes=[renamed_in(note, names) for note in self.notes],
+            caveats=[_renamed(caveat, names) for caveat in self.caveats],
             silent=[replace(one, label=names.get(one.label, one.label)) for one in self.silent],
             uncompared=list(map(standing, self.uncompared)),
         )
 
 
-def renamed_in(text: str, names: Mapping[str, str]) -> str:
-    """Return a text with other names of the arms; the longest first, since one name may begin with another."""
-    for name in sorted(names, key=len, reverse=True):
-        text = text.replace(name, names[name])
-    return text
+def _renamed(caveat: Caveat, names: Mapping[str, str]) -> Caveat:
+    """Return a caveat with other names of the arms."""
+    if not isinstance(caveat, UnevenCoverage):
+        return caveat
+    high, low = (names.get(arm, arm) for arm in caveat.arms)
+    return msgspec.structs.replace(caveat, arms=(high, low))

@@ -6,24 +6,35 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace
 
+from fairtrial.analyse.caveats import Caveat, GateChanged, PlainCaveat
 from fairtrial.analyse.compare import compare
 from fairtrial.analyse.comparison import Comparison, read_verdict
 from fairtrial.analyse.evidence import Evidence
 from fairtrial.analyse.gate_cases import case_checks, chosen_rows, flaky_cases, is_unchanged
-from fairtrial.analyse.gate_claims import METHOD, block_levels, claims, decide
-from fairtrial.analyse.gate_result import Gate, GateCheck, Result, Settle, Unsure, gate_line
-from fairtrial.analyse.gate_settle import settle_words, what_settles
+from fairtrial.analyse.gate_claims import block_levels, claims, decide
+from fairtrial.analyse.gate_reasons import (
+    CoverageReason,
+    DifferenceReason,
+    MinimumReason,
+    NoBaseline,
+    PlainReason,
+    Reason,
+    Settle,
+    SeveralChecks,
+    StatedReason,
+)
+from fairtrial.analyse.gate_result import Gate, GateCheck, Result, Unsure
+from fairtrial.analyse.gate_settle import what_settles
 from fairtrial.analyse.gate_terms import DEFAULT_MARGIN, ROUNDING, Terms, check_terms, gate_spec, terms_of
 from fairtrial.analyse.score_table import SCORE, ArmScores, RunSource, ScoreTable, check_metric, pick, read_scores
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.formatting import Scale
 from fairtrial.core.gate import GateSpec
 from fairtrial.stats import Aggregate
 
-__all__ = ["Gate", "GateCheck", "Result", "Terms", "Unsure", "gate", "gate_line", "gate_spec", "terms_of"]
+__all__ = ["Gate", "GateCheck", "Result", "Terms", "Unsure", "gate", "gate_spec", "terms_of"]
 
 
 _MOST_FLAKY = 200  # cases to list
@@ -52,44 +63,40 @@ def gate(
     checks = [*_coverage(own, terms), *case_checks(scores, own, terms.rules, flaky if before else (), left_out)]
     if terms.min_score is not None:
         checks += _minimum(scores, own, terms, terms.min_score)
-    regression = _Regression([], [], "", [])
+    regression = _Regression([], [], None, [])
     if against is not None:
         regression = _regression(scores, own, against, terms)
-    elif baseline := baseline or ("" if first else _unchecked(terms)):
-        checks.append(_undecided("all arms", baseline))
+    origin = StatedReason(text=baseline) if baseline else None if first or against is not None else _unchecked(terms)
+    if against is None and origin is not None:
+        checks.append(_undecided("all arms", origin))
     return Gate(
         run_ids=[run.id for run in source.runs],
         against=[run.id for run in against.runs] if against else [],
         checks=[*checks, *regression.checks],
-        notes=[*regression.notes, *_changed_terms(source, against)],
+        caveats=[*regression.caveats, *_changed_terms(source, against)],
         unsure=terms.unsure,
         flaky=flaky[:_MOST_FLAKY],
         flaky_count=len(flaky),
         quarantined=[scores.facts[row].id for row in left_out.tolist()],
-        baseline=baseline,
-        method=regression.method,
+        origin=origin,
+        adjusted=regression.adjusted,
         settle=regression.settle,
     )
 
 
-def _unchecked(terms: Terms) -> str:
-    """Say what a gate for which no baseline was named leaves open; empty if it checked all that it demands."""
-    if needed := terms.compared:
-        reason = f"{' and '.join(needed)} cannot be checked without one"
-    elif terms.min_score is None and terms.min_coverage is None and not terms.rules.about_cases:
-        reason = "only coverage was checked, and no minimum"
-    else:
-        return ""
-    return f"no baseline: {reason}. Say which run to compare with: --against auto, branch:main or a run"
+def _unchecked(terms: Terms) -> NoBaseline | None:
+    """Return what a gate for which no baseline was named leaves open; None if it checked all that it demands."""
+    unlimited = terms.min_score is None and terms.min_coverage is None and not terms.rules.about_cases
+    return NoBaseline(needed=terms.compared) if terms.compared or unlimited else None
 
 
-def _changed_terms(source: RunSource, against: RunSource | None) -> list[str]:
-    """Say if the gate itself was changed since the baseline: who loosens it should be seen doing so."""
+def _changed_terms(source: RunSource, against: RunSource | None) -> list[Caveat]:
+    """Return whether the gate itself was changed since the baseline: who loosens it should be seen doing so."""
     if against is None:
         return []
     new, old = (gate_spec(one.runs[0]) or GateSpec() for one in (source, against))
     changed = [name for name in GateSpec.__struct_fields__ if getattr(new, name) != getattr(old, name)]
-    return [f"The gate itself was changed since {against.label}: {', '.join(changed)}."] if changed else []
+    return [GateChanged(baseline=against.label, demands=changed)] if changed else []
 
 
 def _coverage(own: Sequence[ArmScores], terms: Terms) -> Iterator[GateCheck]:
@@ -99,7 +106,7 @@ def _coverage(own: Sequence[ArmScores], terms: Terms) -> Iterator[GateCheck]:
             name="coverage",
             arm=entry.arm.name,
             result="passed" if share >= terms.coverage - ROUNDING else "failed",
-            message=f"{entry.scored} of {entry.planned} trials have a score (at least {100 * terms.coverage:g} %)",
+            reason=CoverageReason(scored=entry.scored, planned=entry.planned, least=terms.coverage),
             value=share,
             limit=terms.coverage,
         )
@@ -107,33 +114,29 @@ def _coverage(own: Sequence[ArmScores], terms: Terms) -> Iterator[GateCheck]:
 
 def _minimum(scores: ScoreTable, own: Sequence[ArmScores], terms: Terms, least: float) -> Iterator[GateCheck]:
     """Check the minimum; it is met only if it is met without failed trials and with them counted as the worst score."""
-    scale = Scale(terms.metric)
     if own and own[0].sign(terms.metric) < 0:
         raise FairtrialError(f"lower is better for `{terms.metric}`: it cannot have a minimum; use --against")
     for entry in own:
         aggregate = scores.aggregate(entry, terms.metric, alpha=terms.level)
         result = _meets_minimum(aggregate, least, terms)
-        message = "no score"
-        if aggregate.mean is not None:
-            bounds = aggregate.ci95
-            shown = (
-                "n = 1" if bounds is None else f"{terms.interval} {scale.plain(bounds[0])} to {scale.plain(bounds[1])}"
-            )
-            shown = "on these cases" if terms.these_cases else shown
-            message = f"{scale.plain(aggregate.mean)} ({shown}), at least {scale.plain(least)}"
+        reason = MinimumReason(
+            mean=aggregate.mean,
+            bounds=aggregate.ci95,
+            least=least,
+            metric=terms.metric,
+            level=terms.level,
+            these_cases=terms.these_cases,
+        )
         if result == "passed" and entry.failures:
             with_failures = scores.aggregate(entry, terms.metric, failures="worst", alpha=terms.level)
             if _meets_minimum(with_failures, least, terms) != "passed":
                 result = "cannot tell"
-                message += (
-                    f"; with {entry.failures} failed trials counted as the worst score, "
-                    f"it is {scale.plain(with_failures.mean)}"
-                )
+                reason = replace(reason, failures=entry.failures, with_failures=with_failures.mean)
         yield GateCheck(
             name="minimum",
             arm=entry.arm.name,
             result=result,
-            message=message,
+            reason=reason,
             value=aggregate.mean,
             interval=None if terms.these_cases else aggregate.ci95,
             limit=least,
@@ -156,8 +159,8 @@ class _Regression(NamedTuple):
     """What came of the comparison with the baseline."""
 
     checks: list[GateCheck]
-    notes: list[str]
-    method: str
+    caveats: list[Caveat]
+    adjusted: SeveralChecks | None
     settle: list[Settle]
 
 
@@ -167,22 +170,18 @@ def _regression(scores: ScoreTable, own: Sequence[ArmScores], against: RunSource
         raise FairtrialError("without a margin, a loss can never be ruled out: give a --margin above 0")
     before = {one.arm.name: one for one in scores.arms if one.source is against}
     names = {one.arm.name for one in own}
-    checks = [_undecided(one.arm.name, f"{against.label} has no such arm") for one in own if one.arm.name not in before]
+    label = against.label
+    new, gone = PlainReason(what="new_arm", baseline=label), PlainReason(what="arm_gone", baseline=label)
+    checks = [_undecided(one.arm.name, new) for one in own if one.arm.name not in before]
     if not terms.arms:
-        checks += [
-            _undecided(name, f"{against.label} has this arm, but this run does not")
-            for name in before
-            if name not in names
-        ]
+        checks += [_undecided(name, gone) for name in before if name not in names]
     pairs = [(one, before[one.arm.name]) for one in own if one.arm.name in before]
     usable = [pair for pair in pairs if all(one.values.get(terms.metric) for one in pair)]
     checks += [
-        _undecided(one.arm.name, "one of the two runs has no score for it")
-        for one, other in pairs
-        if (one, other) not in usable
+        _undecided(one.arm.name, PlainReason(what="unscored")) for one, other in pairs if (one, other) not in usable
     ]
     if not usable:
-        return _Regression(checks, [], "", [])
+        return _Regression(checks, [], None, [])
     compared = compare(
         scores, usable, metric=terms.metric, margin=margin or None, largest=terms.largest, others=(), detailed=0,
         alpha=terms.level,
@@ -198,31 +197,34 @@ def _regression(scores: ScoreTable, own: Sequence[ArmScores], against: RunSource
             checks.append(_unchanged_check(after, plain, margin))
             continue
         pair = _at_level(scores, after, earlier, plain, level, terms) if level < 1 - plain.level else plain
-        result, message = _regression_result(pair, margin, terms)
-        message += f" against {against.label}"
-        if result == "passed" and (doubt := _doubt_about_pass(scores, after, earlier, pair, margin, terms)):
-            result, message = "cannot tell", f"{message}; {doubt}"
-        if result == "cannot tell" and (hint := what_settles(scores, after, earlier, pair, margin)):
-            settle.append(hint)
-            message += f"; {settle_words(hint, pair.count)}"
+        result = _regression_result(pair, margin, terms)
+        reason: PlainReason | DifferenceReason = PlainReason(what="nothing_common", baseline=label)
+        if pair.difference is not None:
+            reason = _difference(pair, pair.difference, margin, terms, label)
+            if result == "passed":
+                doubted = _with_doubt(reason, scores, after, earlier, pair, margin, terms)
+                result, reason = ("passed" if doubted is reason else "cannot tell"), doubted
+            if result == "cannot tell" and (hint := what_settles(scores, after, earlier, pair, margin)):
+                settle.append(hint)
+                reason = replace(reason, settle=hint)
         checks.append(
             GateCheck(
                 name="regression",
                 arm=after.arm.name,
                 result=result,
-                message=message,
+                reason=reason,
                 value=pair.difference,
                 interval=None if terms.these_cases else pair.ci95,
                 limit=margin if _less_is_better(pair) else -margin,
                 metric=terms.metric,
             )
         )
-    checks += decide(found, losses, terms.level, terms.interval)
-    method = METHOD.format(checks=len(found) + len(losses), interval=terms.interval) if found else ""
-    notes = [*compared.notes]
+    checks += decide(found, losses, terms.level)
+    adjusted = SeveralChecks(checks=len(found) + len(losses), level=terms.level) if found else None
+    caveats = [*compared.caveats]
     if terms.these_cases and (terms.rules.categories or terms.rules.guards):
-        notes.append("Categories and guards were not checked: --these-cases compares means only.")
-    return _Regression(checks, notes, method, settle)
+        caveats.append(PlainCaveat(what="means_only"))
+    return _Regression(checks, caveats, adjusted, settle)
 
 
 def _unchanged_check(after: ArmScores, pair: Comparison, margin: float) -> GateCheck:
@@ -230,7 +232,7 @@ def _unchanged_check(after: ArmScores, pair: Comparison, margin: float) -> GateC
         name="regression",
         arm=after.arm.name,
         result="passed",
-        message="unchanged: every answer was reused, because nothing that it depends on has changed",
+        reason=PlainReason(what="unchanged"),
         value=0.0,
         limit=margin if _less_is_better(pair) else -margin,
         metric=pair.metric,
@@ -251,29 +253,47 @@ def _at_level(
         return pair
     bounds = (wide[0], pair.ci95[1]) if _less_is_better(pair) else (pair.ci95[0], wide[1])
     verdict = pair.verdict if pair.verdict != "worse" else read_verdict(bounds, evidence.sign)
-    return msgspec.structs.replace(pair, ci95=bounds, verdict=verdict)
+    return replace(pair, ci95=bounds, verdict=verdict)
 
 
-def _undecided(arm: str, message: str) -> GateCheck:
-    return GateCheck(name="regression", arm=arm, result="cannot tell", message=message)
+def _undecided(arm: str, reason: Reason) -> GateCheck:
+    return GateCheck(name="regression", arm=arm, result="cannot tell", reason=reason)
 
 
-def _doubt_about_pass(
-    scores: ScoreTable, after: ArmScores, before: ArmScores, pair: Comparison, margin: float, terms: Terms
-) -> str:
-    """Say why a regression may have gone unnoticed: too few common cases, or failed trials instead of wrong answers."""
+def _difference(pair: Comparison, difference: float, margin: float, terms: Terms, baseline: str) -> DifferenceReason:
+    return DifferenceReason(
+        difference=difference,
+        bounds=pair.ci95,
+        cases=pair.count,
+        margin=margin,
+        metric=terms.metric,
+        level=terms.level,
+        these_cases=terms.these_cases,
+        baseline=baseline,
+    )
+
+
+def _with_doubt(
+    reason: DifferenceReason,
+    scores: ScoreTable,
+    after: ArmScores,
+    before: ArmScores,
+    pair: Comparison,
+    margin: float,
+    terms: Terms,
+) -> DifferenceReason:
+    """Add why a loss may have gone unnoticed: too few common cases, or failed trials instead of wrong answers."""
     cases = _expected_cases(scores, after)
     if pair.count < terms.coverage * min(cases, _expected_cases(scores, before)) * (1 - ROUNDING):
-        return f"only {pair.count} of {cases} cases can be compared"
+        return replace(reason, expected_cases=cases)
     if pair.failures is None:
-        return ""
-    worst, scale = pair.failures.against_a, Scale(terms.metric)
+        return reason
+    worst = pair.failures.against_a
     if terms.these_cases:
         kept = _gain(pair, worst.difference) >= -margin - ROUNDING
     else:
         kept = _smallest_gain(pair, worst.ci95) > -margin
-    shown = f"{scale.signed(worst.difference)}, {terms.interval} {scale.words(worst.ci95, margin)}"
-    return "" if kept else f"if every failed trial counted against it, it would be {shown}"
+    return reason if kept else replace(reason, worst=worst)
 
 
 def _expected_cases(scores: ScoreTable, arm: ArmScores) -> int:
@@ -293,26 +313,15 @@ def _smallest_gain(pair: Comparison, interval: tuple[float, float] | None) -> fl
     return -math.inf if interval is None else min(_gain(pair, bound) for bound in interval)
 
 
-def _regression_result(pair: Comparison, margin: float, terms: Terms) -> tuple[Result, str]:
-    """Return result and message.
-
-    The result is `passed` if the interval rules out a loss beyond the margin, and `failed` if the interval shows a loss
-    and does not rule that out.
-    """
-    scale = Scale(terms.metric)
+def _regression_result(pair: Comparison, margin: float, terms: Terms) -> Result:
+    """Return `passed` if the interval rules out a loss beyond the margin, `failed` if it shows one and does not."""
     if pair.difference is None:
-        return "cannot tell", "no cases in common"
-    shown = f"{scale.signed(pair.difference)}{scale.unit}"
-    allowed = f"margin {scale.plain(margin)}"
+        return "cannot tell"
     if terms.these_cases:
-        kept = _gain(pair, pair.difference) >= -margin - ROUNDING
-        return ("passed" if kept else "failed"), f"{shown} on {pair.count} cases, {allowed}"
-    message = f"{shown} ({terms.interval} {scale.words(pair.ci95, margin)}), {allowed}"
+        return "passed" if _gain(pair, pair.difference) >= -margin - ROUNDING else "failed"
     if _smallest_gain(pair, pair.ci95) > -margin:
-        return "passed", message
-    if pair.verdict == "worse":
-        return "failed", message
-    return "cannot tell", message
+        return "passed"
+    return "failed" if pair.verdict == "worse" else "cannot tell"
 
 
 def _less_is_better(pair: Comparison) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 
 from fairtrial.analyse.arm_scores import MetricColumn
 from fairtrial.analyse.case_table import CaseRow, Ints
+from fairtrial.analyse.gate_reasons import PassedAnswers, RuleReason
 from fairtrial.analyse.gate_result import Flaky, GateCheck, Result
 from fairtrial.analyse.score_table import ArmScores, ScoreTable
 from fairtrial.analyse.stored_run import StoredRun
@@ -23,9 +24,7 @@ from fairtrial.core.gate import GateSpec
 from fairtrial.core.registry import nearest
 from fairtrial.store.columns import Columns
 from fairtrial.store.outcomes import answer_ids, passing_scores
-from fairtrial.text.printable import counted
 
-_SHOWN = 5  # cases to name in a message
 _FEW = 20  # cases among which the nearest is named
 
 
@@ -151,9 +150,9 @@ def _check(
     excused: set[str] | frozenset[str],
 ) -> GateCheck:
     """Check one rule: every answer must pass, or `k` of them."""
-    broken: list[str] = []
-    open_cases: list[str] = []
-    quarantined: list[str] = []
+    broken: list[PassedAnswers] = []
+    unknown: list[PassedAnswers] = []
+    excepted: list[PassedAnswers] = []
     for row in rows.tolist():
         case, answers, passed = scores.facts[row].id, int(passes.answers[row]), int(passes.passed[row])
         planned = answers + int(entry.failed[row]) + int(entry.unscored[row])
@@ -164,24 +163,10 @@ def _check(
         needed = k if k is not None else max(planned, 1)
         if passed >= needed:
             continue
-        shown = f"{case} ({passed} of {answers})"
         missing = planned - answers if planned else needed
-        if passed + missing >= needed:  # a trial without a score may have passed
-            open_cases.append(f"{case} (no score)" if not answers else shown)
-        elif case in excused:
-            quarantined.append(shown)
-        else:
-            broken.append(shown)
-    wanted = "every answer" if k is None else f"{k} of the answers"
-    result: Result = "failed" if broken else "cannot tell" if open_cases else "passed"
-    message = f"{wanted} must pass on {counted(len(rows), 'case')}"
-    message += _listed("not on", broken) + _listed("unknown on", open_cases)
-    message += _listed("flaky before, so not blocking:", quarantined)
-    return GateCheck(name=name, arm=entry.arm.name, result=result, message=message, cases=broken + open_cases)
-
-
-def _listed(words: str, cases: Sequence[str]) -> str:
-    if not cases:
-        return ""
-    more = f" and {len(cases) - _SHOWN} more" if len(cases) > _SHOWN else ""
-    return f"; {words} {', '.join(cases[:_SHOWN])}{more}"
+        may_have_passed = passed + missing >= needed  # a trial without a score
+        found = unknown if may_have_passed else excepted if case in excused else broken
+        found.append(PassedAnswers(case=case, passed=passed, answers=answers))
+    result: Result = "failed" if broken else "cannot tell" if unknown else "passed"
+    reason = RuleReason(k=k, cases=len(rows), broken=broken, unknown=unknown, flaky=excepted)
+    return GateCheck(name=name, arm=entry.arm.name, result=result, reason=reason, unmet=broken + unknown)

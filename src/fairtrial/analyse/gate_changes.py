@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
+from fairtrial.analyse.gate_reasons import ChangedSince
 from fairtrial.analyse.score_table import SCORE, ArmScores, RunSource, read_scores
 from fairtrial.analyse.stored_run import StoredRun, TrialRecord
 from fairtrial.core.experiment import Arm, show_expected
 from fairtrial.stats.units import Measured
 from fairtrial.store import ledger
 from fairtrial.store.totals import reused_answers
-from fairtrial.text.printable import counted
 
 _WORSE = 10  # cases to show
 
@@ -34,12 +34,17 @@ class Worse(msgspec.Struct, frozen=True, kw_only=True):
 class BaselineChanges(msgspec.Struct, frozen=True, kw_only=True):
     """What differs from the baseline, and what that cost."""
 
-    changed: list[str]
+    differences: list[ChangedSince]
     answers: int
     reused: int
     cost_usd: float
     cost_known: bool
     worse: list[Worse] = []
+
+    @property
+    def changed(self) -> list[str]:
+        """What answers and scores depend on, and is not as it was."""
+        return list(map(str, self.differences))
 
     @property
     def asked(self) -> int:
@@ -52,7 +57,7 @@ def changes_between(source: RunSource, against: RunSource | None, *, answers: bo
     given, reused = map(sum, zip(*(reused_answers(run.store, run.id) for run in source.runs), strict=True))
     costs = [ledger.spent(run.store, run.id) for run in source.runs]
     return BaselineChanges(
-        changed=[] if against is None else list(_changed(source.runs[0], against.runs[0])),
+        differences=[] if against is None else list(_changed(source.runs[0], against.runs[0])),
         answers=given,
         reused=reused,
         cost_usd=sum(cost.known for cost in costs),
@@ -61,29 +66,29 @@ def changes_between(source: RunSource, against: RunSource | None, *, answers: bo
     )
 
 
-def _changed(after: StoredRun, before: StoredRun) -> Iterator[str]:
+def _changed(after: StoredRun, before: StoredRun) -> Iterator[ChangedSince]:
     """Yield what differs between two runs, of everything that answers and scores depend on."""
     arms = {arm.name: arm for arm in before.plan_arms}
     for arm in after.plan_arms:
         if arm.name not in arms:
-            yield f"{arm.name} is new"
+            yield ChangedSince(what="new", arms=[arm.name])
         elif parts := _parts(arm, arms[arm.name]):
-            yield f"{arm.name}: {', '.join(parts)}"
+            yield ChangedSince(what="parts", arms=[arm.name], parts=parts)
     gone = [name for name in arms if name not in {arm.name for arm in after.plan_arms}]
     if gone:
-        yield f"without {', '.join(gone)}"
+        yield ChangedSince(what="gone", arms=gone)
     if after.plan.dataset_sha256 != before.plan.dataset_sha256:
-        yield "cases"
+        yield ChangedSince(what="cases")
     judges = [run.settings.get("judges") for run in (after, before)]
     if judges[0] != judges[1]:
-        yield "judges"
+        yield ChangedSince(what="judges")
 
 
 def _parts(new: Arm, old: Arm) -> list[str]:
     code = [arm.target.code for arm in (new, old)]
     targets = [{**arm.target.identity(), "code": "", "folder": ""} for arm in (new, old)]
     differs = {
-        "model or its options": targets[0] != targets[1],
+        "target": targets[0] != targets[1],
         "code": code[0] != code[1],
         "prompt": new.condition.identity() != old.condition.identity(),
         "parameters": new.params != old.params,
@@ -126,12 +131,3 @@ def _extreme(entry: ArmScores, row: int, *, best: bool) -> TrialRecord | None:
             trials = run.placed_trials(place, 1)
             found += [trial for at, trial in trials if at.arm == position and trial.score is not None]
     return (max if best else min)(found, key=lambda trial: trial.score or 0.0, default=None)
-
-
-def reuse_words(changes: BaselineChanges) -> str:
-    """Say what was asked and what was reused."""
-    if not changes.reused:
-        return f"{counted(changes.answers, 'answer')} asked for, none reused."
-    if not changes.asked:
-        return f"Nothing was asked: all {counted(changes.answers, 'answer')} are stored and were reused."
-    return f"{counted(changes.asked, 'answer')} asked for; {changes.reused} that this change cannot affect were reused."

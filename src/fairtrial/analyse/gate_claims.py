@@ -7,31 +7,27 @@ nowhere worse is blocked with 2.5 % at most. The lower limit of a shown interval
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from fairtrial.analyse.case_table import Floats, Ints
 from fairtrial.analyse.common import Common, common_cases
 from fairtrial.analyse.evidence import Evidence
 from fairtrial.analyse.gate_cases import column_of
+from fairtrial.analyse.gate_reasons import ClaimReason, PlainReason
 from fairtrial.analyse.gate_result import GateCheck, Result
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, check_metric
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.formatting import Scale
 from fairtrial.core.gate import RATES, REFUSALS, GateSpec
 from fairtrial.stats import CrossedMean, holm_levels
 from fairtrial.stats.mean import ALPHA, Mean
 from fairtrial.store.outcomes import guarded_sums
 
 Pair = tuple[ArmScores, ArmScores]  # after, before
-METHOD = (
-    "{checks} statistical checks, one verdict: each must pass by its own {interval}, and any may block after Holm's "
-    "adjustment for all of them"
-)
-_STOPPED = "one of the two runs could stop early, when its mean was decided: run both without --stop-when"
 
 
 class Claim(NamedTuple):
@@ -41,11 +37,11 @@ class Claim(NamedTuple):
     arm: str
     gain: Mean | CrossedMean | None
     margin: float
-    shown: Callable[[float], str]  # a gain in words
-    allowed: str  # the margin in words
+    guard: Literal["", "loss", "rise"] = ""  # what of it is limited; empty for a category
+    percent: bool = False  # it is a share of the baseline
     worst: Mean | CrossedMean | None = None  # the gain with every failed trial counted against the arm
     metric: str = ""
-    why: str = ""  # there is no gain
+    why: PlainReason = PlainReason(what="nothing_common_there")  # there is no gain
     sign: int = 1  # −1 if the number itself is shown with the other sign: a rising cost is a loss
 
     @property
@@ -65,16 +61,14 @@ def claims(scores: ScoreTable, pairs: Sequence[Pair], spec: GateSpec) -> Iterato
         if after.stop is None and before.stop is None:
             yield from found
         else:
-            yield from (claim._replace(gain=None, worst=None, why=_STOPPED) for claim in found)
+            yield from (claim._replace(gain=None, worst=None, why=PlainReason(what="stopped_early")) for claim in found)
 
 
-def decide(
-    found: Sequence[Claim], others: Sequence[float], alpha: float = ALPHA, interval: str = "95 % CI"
-) -> Iterator[GateCheck]:
+def decide(found: Sequence[Claim], others: Sequence[float], alpha: float = ALPHA) -> Iterator[GateCheck]:
     """Decide the claims; `others` are the p-values of losses of the other checks of the gate."""
     levels = holm_levels([*(claim.p_loss for claim in found), *others], alpha)
     for claim, level in zip(found, levels, strict=False):
-        yield _decided(claim, level, alpha, interval)
+        yield _decided(claim, level, alpha)
 
 
 def block_levels(found: Sequence[Claim], others: Sequence[float], alpha: float = ALPHA) -> list[float]:
@@ -82,35 +76,38 @@ def block_levels(found: Sequence[Claim], others: Sequence[float], alpha: float =
     return holm_levels([*(claim.p_loss for claim in found), *others], alpha)[len(found) :]
 
 
-def _decided(claim: Claim, level: float, alpha: float, interval: str) -> GateCheck:
+def _decided(claim: Claim, level: float, alpha: float) -> GateCheck:
     check = partial(GateCheck, name=claim.name, arm=claim.arm, metric=claim.metric)
     gain = claim.gain
     if gain is None or gain.mean is None:
-        return check(result="cannot tell", message=claim.why or "the two runs have no such cases in common")
+        return check(result="cannot tell", reason=claim.why)
+    value, limit = claim.sign * gain.mean, -claim.sign * claim.margin
+    reason = ClaimReason(
+        value=value,
+        bounds=None,
+        cases=gain.count,
+        limit=claim.margin,
+        metric=claim.metric,
+        percent=claim.percent,
+        guard=claim.guard,
+        level=alpha,
+    )
     if _alike(gain):
-        return check(
-            result="passed" if gain.mean > -claim.margin else "failed",
-            message=f"{claim.shown(gain.mean) if gain.mean else 'nothing changed'} on each of {gain.count} cases, "
-            + claim.allowed,
-            value=claim.sign * gain.mean,
-            limit=-claim.sign * claim.margin,
-        )
+        result: Result = "passed" if gain.mean > -claim.margin else "failed"
+        return check(result=result, reason=replace(reason, alike=True), value=value, limit=limit)
     passing, blocking = gain.interval(alpha), gain.interval(level)
     if passing is None or blocking is None:
-        return check(result="cannot tell", message=f"{claim.shown(gain.mean)} on {gain.count} cases: too few to tell")
+        return check(result="cannot tell", reason=reason)
     low, high = passing[0], blocking[1]
-    result: Result = "passed" if low > -claim.margin else "failed" if high < 0 else "cannot tell"
-    ends = sorted((claim.sign * low, claim.sign * high))
-    words = [claim.shown(claim.sign * end) for end in ends]
-    message = f"{claim.shown(gain.mean)} ({interval} {words[0]} to {words[1]}, {gain.count} cases), {claim.allowed}"
-    if result == "passed" and claim.worst is not None and not _kept(claim.worst, claim.margin, alpha):
-        result, message = "cannot tell", f"{message}; not if every failed trial counted against it"
+    result = "passed" if low > -claim.margin else "failed" if high < 0 else "cannot tell"
+    doubtful = result == "passed" and claim.worst is not None and not _kept(claim.worst, claim.margin, alpha)
+    bounds = (low, high) if claim.sign > 0 else (-high, -low)
     return check(
-        result=result,
-        message=message,
-        value=claim.sign * gain.mean,
-        interval=(ends[0], ends[1]),
-        limit=-claim.sign * claim.margin,
+        result="cannot tell" if doubtful else result,
+        reason=replace(reason, bounds=bounds, with_failures=doubtful),
+        value=value,
+        interval=bounds,
+        limit=limit,
     )
 
 
@@ -133,14 +130,11 @@ def _category(scores: ScoreTable, after: ArmScores, before: ArmScores, name: str
         raise FairtrialError(f"gate: categories: no case has the category `{name}`; they have: {', '.join(known)}")
     evidence = Evidence(scores, after, before, SCORE)
     failed = bool(after.failed[inside].sum() or before.failed[inside].sum())
-    scale = Scale(SCORE)
     return Claim(
         name=f"category {name}",
         arm=after.arm.name,
         gain=_any(evidence.estimate_on(inside[evidence.common.keys])),
         margin=margin,
-        shown=scale.signed,
-        allowed=f"margin {scale.plain(margin)}",
         worst=evidence.worst_on(inside) if failed else None,
     )
 
@@ -158,14 +152,12 @@ def _guard(scores: ScoreTable, after: ArmScores, before: ArmScores, name: str, l
     better, worse = (after, before) if sign > 0 else (before, after)
     evidence = Evidence(scores, better, worse, name)
     estimate = evidence.estimate_on(np.ones(len(evidence.common.keys), dtype=np.bool_))
-    numbers = Scale(name)
     return Claim(
         name=f"guard {name}",
         arm=after.arm.name,
         gain=_any(estimate),
         margin=limit,
-        shown=lambda g: numbers.signed(sign * g),
-        allowed=f"{'loss' if sign > 0 else 'rise'} of at most {numbers.plain(limit)}",
+        guard="loss" if sign > 0 else "rise",
         metric=name,
         sign=sign,
     )
@@ -195,8 +187,8 @@ def _percentage(after: ArmScores, name: str, gain: Mean | CrossedMean | None, li
         arm=after.arm.name,
         gain=gain,
         margin=limit,
-        shown=lambda g: _percent(-g),
-        allowed=f"rise of at most {100 * limit:g} %",
+        guard="rise",
+        percent=True,
         sign=-1,
     )
 
@@ -212,7 +204,3 @@ def _common(scores: ScoreTable, a: Floats, b: Floats) -> Common:
 
 def _any(gain: Mean | CrossedMean) -> Mean | CrossedMean | None:
     return gain if gain.count else None
-
-
-def _percent(share: float) -> str:
-    return f"{round(100 * share, 1) + 0.0:+.1f} %".replace("-", "−")

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from fairtrial.analyse.caveats import Caveat
+from fairtrial.analyse.gate_reasons import NoBaseline, PassedAnswers, Reason, Settle, SeveralChecks, StatedReason
 from fairtrial.core.showing import Shown
 from fairtrial.stats.units import Interval, Measured
 
@@ -15,17 +17,27 @@ EXIT_CODES: dict[Result, int] = {"passed": 0, "failed": 100, "cannot tell": 101}
 
 
 class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One requirement checked for one arm, in words and in numbers (scores 0–1)."""
+    """One requirement checked for one arm: numbers are 0–1, and `message` says why it has its result."""
 
     name: str
     arm: str
     result: Result
-    message: str
+    reason: Reason = msgspec.field(name="message")
     value: Measured | None = None
     interval: Interval | None = None
     limit: Measured | None = None
     metric: str = ""  # whose scale the numbers are on; empty: they are shares
-    cases: list[str] = []  # that do not fulfil a rule about cases
+    unmet: list[PassedAnswers] = msgspec.field(name="cases", default_factory=list)  # cases that do not fulfil a rule
+
+    @property
+    def message(self) -> str:
+        """Why it passed, failed or is undecided."""
+        return str(self.reason)
+
+    @property
+    def cases(self) -> list[str]:
+        """The cases that do not fulfil a rule about cases, each with how many of its answers passed."""
+        return list(map(str, self.unmet))
 
 
 class Flaky(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,35 +49,35 @@ class Flaky(msgspec.Struct, frozen=True, kw_only=True):
     answers: int
 
 
-class Settle(msgspec.Struct, frozen=True, kw_only=True):
-    """What would decide an undecided check if the difference is as large as it seems: the total, not the addition."""
-
-    name: str
-    arm: str
-    cases: int  # as they are answered now
-    repeats: int | None  # answers to each of these cases; None if no number of them would do
-    now: int  # answers to each case so far
-    noise_known: bool  # whether it is known how much answers to a case vary; if not, `repeats` is what measures it
-
-
 class Gate(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """Every check, the overall result, and notes to read before trusting it."""
 
     run_ids: list[str]
     against: list[str]
     checks: list[GateCheck]
-    notes: list[str] = []
+    caveats: list[Caveat] = msgspec.field(name="notes", default_factory=list)
     unsure: Unsure = "101"
     flaky: list[Flaky] = []  # cases whose answers differ without any change, up to 200 of them
     flaky_count: int = 0
     quarantined: list[str] = []  # cases that the suite leaves out
-    baseline: str = ""  # which run it was compared with, and how that was found; or why there was none
-    method: str = ""  # how several checks are adjusted together
+    origin: StatedReason | NoBaseline | None = msgspec.field(name="baseline", default=None)
+    adjusted: SeveralChecks | None = msgspec.field(name="method", default=None)
     settle: list[Settle] = []  # what would decide the checks that are undecided
 
-    def __repr__(self) -> str:
-        reasons = "; ".join(gate_line(check) for check in self.checks if check.result != "passed")
-        return f"<Gate {self.result}{': ' if reasons else ''}{reasons}>"
+    @property
+    def notes(self) -> list[str]:
+        """What to read before trusting it."""
+        return list(map(str, self.caveats))
+
+    @property
+    def baseline(self) -> str:
+        """Which run it was compared with, and how that was found; or why there was none."""
+        return str(self.origin or "")
+
+    @property
+    def method(self) -> str:
+        """How several checks are adjusted together."""
+        return str(self.adjusted or "")
 
     def __bool__(self) -> bool:
         """Whether it passed: `assert ft.gate(run, min_score=80)`; what nobody can tell has not passed."""
@@ -80,7 +92,7 @@ class Gate(Shown, msgspec.Struct, frozen=True, kw_only=True):
     @property
     def lacks_baseline(self) -> bool:
         """Whether there was nothing to compare with, though that was needed."""
-        return bool(self.baseline) and not self.against
+        return self.origin is not None and not self.against
 
     @property
     def compared_with(self) -> str:
@@ -93,8 +105,3 @@ class Gate(Shown, msgspec.Struct, frozen=True, kw_only=True):
         if self.result == "cannot tell":
             return {"pass": 0, "fail": 100, "101": 101}[self.unsure]
         return EXIT_CODES[self.result]
-
-
-def gate_line(check: GateCheck) -> str:
-    """Format one check as one line."""
-    return f"{check.result}: {check.name} of {check.arm}: {check.message}"

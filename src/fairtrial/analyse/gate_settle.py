@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from fairtrial.analyse.comparison import ANYTIME, Comparison
-from fairtrial.analyse.gate_result import Settle
+from fairtrial.analyse.gate_reasons import Settle
 from fairtrial.analyse.planning import cases_to_pass
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 from fairtrial.stats.distributions import normal_quantile
@@ -76,13 +76,3 @@ def _noise_share(scores: ScoreTable, after: ArmScores, before: ArmScores) -> flo
         weights = scores.weights[rows] / scores.weights[rows].sum()
         return float(variance * np.sum(weights**2 / own.counts[rows]))
     return None
-
-
-def settle_words(settle: Settle, cases: int) -> str:
-    """Say what would be enough."""
-    words = f"about {settle.cases:,} cases would be enough to tell"
-    if not settle.noise_known:
-        return f"{words}; what more answers to these {cases:,} would do is not known: no case has two"
-    if settle.repeats is None:
-        return f"{words}; more answers to these {cases:,} would not"
-    return f"{words}, or {settle.repeats} answers to each of these {cases:,} (now {settle.now})"

@@ -36,7 +36,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     def compared(self) -> list[str]:
         """What only a comparison with a baseline can check."""
         demands = {
-            "the margin": self.margin is not None,
+            "margin": self.margin is not None,
             "categories": self.rules.categories,
             "guards": self.rules.guards,
         }
@@ -46,11 +46,6 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     def coverage(self) -> float:
         """The share of trials that must have a score; asked for whether or not a person did."""
         return DEFAULT_COVERAGE if self.min_coverage is None else self.min_coverage
-
-    @property
-    def interval(self) -> str:
-        """What the intervals of the statistical checks are called: 95 % CI, or more for one of several looks."""
-        return f"{100 * (1 - self.level):g} % CI"
 
 
 def terms_of(run: StoredRun, given: Terms, *, named: frozenset[str]) -> Terms:

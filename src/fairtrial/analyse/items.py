@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -14,11 +15,10 @@ from fairtrial.analyse.case_table import Ints
 from fairtrial.analyse.rank import better_than
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.showing import Shown
+from fairtrial.core.showing import ResultFact, Shown
 from fairtrial.stats.items import Subset, closest, items, subsets
 from fairtrial.stats.units import Measured
 from fairtrial.text.folding import bare, fold
-from fairtrial.text.printable import counted
 
 _KEPT_SHARE = 0.95  # the share of draws in which the order of the arms must be kept
 _SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -29,15 +29,35 @@ _LONGEST = 200  # characters; longer answers are hardly ever worded the same
 _RIGHT = 0.5
 
 
+class SameAnswer(ResultFact, frozen=True, kw_only=True):
+    """Nearly all answers to a case, from several arms, are the same and count as wrong."""
+
+    subject: ClassVar = "cases"
+    answer: str
+    count: int
+    of: int
+
+
+class BetterMiss(ResultFact, frozen=True, kw_only=True):
+    """Better arms fail a case that worse ones get right."""
+
+    subject: ClassVar = "cases"
+
+
 class CaseItem(msgspec.Struct, frozen=True, kw_only=True):
     """One case over all arms. Scores are 0–1; `difficulty` is 1 minus the mean score."""
 
     id: str
     difficulty: Measured
     discrimination: float | None
-    dead: str  # "always right", "always wrong", or empty
-    suspicious: str  # why its expected answer may be wrong, or empty
+    dead: Literal["always right", "always wrong", ""]
+    doubt: SameAnswer | BetterMiss | None = msgspec.field(name="suspicious")
     scores: dict[str, Measured]
+
+    @property
+    def suspicious(self) -> str:
+        """Why its expected answer may be wrong, or empty."""
+        return str(self.doubt or "")
 
 
 class CaseAnalysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
@@ -49,9 +69,6 @@ class CaseAnalysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     left_out: int
     subsets: list[Subset]
     cheapest: int | None  # fewest cases that keep the order of the arms in 95 % of draws; None if only all do
-
-    def __repr__(self) -> str:
-        return f"<CaseAnalysis of {counted(len(self.cases), 'case')}>"
 
     @property
     def dead(self) -> list[CaseItem]:
@@ -87,7 +104,7 @@ class _Table:
         return first
 
     @cached_property
-    def dead(self) -> list[str]:
+    def dead(self) -> list[Literal["always right", "always wrong", ""]]:
         """Whether every answer of every arm to a case is right, or every one is wrong."""
         lowest = np.min([one.spread.lowest[self.keys] for one in self.arms], axis=0)
         highest = np.max([one.spread.highest[self.keys] for one in self.arms], axis=0)
@@ -108,7 +125,7 @@ def analyse_cases(scores: ScoreTable) -> CaseAnalysis:
             difficulty=1 - item.mean,
             discrimination=item.discrimination,
             dead=table.dead[place],
-            suspicious=wrong.get(key) or _upside_down(table, better, place, item.discrimination),
+            doubt=wrong.get(key) or _upside_down(table, better, place, item.discrimination),
             scores={one.label: float(table.scores[arm, place]) for arm, one in enumerate(table.arms)},
         )
         for place, (key, item) in enumerate(zip(table.keys, items(table.scores), strict=True))
@@ -141,20 +158,20 @@ def _cheapest(options: Sequence[Subset]) -> int | None:
     return next((subset.cases for place, subset in enumerate(options) if all(good[place:])), None)
 
 
-def _upside_down(table: _Table, better: NDArray[np.bool_], place: int, discrimination: float | None) -> str:
-    """Say if better arms fail the case while worse ones get it right."""
+def _upside_down(
+    table: _Table, better: NDArray[np.bool_], place: int, discrimination: float | None
+) -> BetterMiss | None:
+    """Return whether better arms fail the case while worse ones get it right."""
     column = table.scores[:, place]
-    if discrimination is not None and discrimination > _AGAINST:
-        return ""
     winners, losers = np.nonzero(better)
-    if not len(winners):
-        return ""
+    if not len(winners) or (discrimination is not None and discrimination > _AGAINST):
+        return None
     against = np.mean(column[winners] < column[losers])
     plain = column[winners].mean() < _RIGHT <= column[losers].mean()
-    return "better arms miss it, worse ones get it right" if against > _RIGHT and plain else ""
+    return BetterMiss() if against > _RIGHT and plain else None
 
 
-def _common_wrong(scores: ScoreTable, table: _Table) -> dict[int, str]:
+def _common_wrong(scores: ScoreTable, table: _Table) -> dict[int, SameAnswer]:
     """Return the cases on which nearly all answers, from several arms, are the same and count as wrong."""
     suspects = table.keys[table.scores.mean(axis=0) < _RIGHT]
     if len(table.arms) < 2 or not len(suspects):
@@ -168,7 +185,7 @@ def _common_wrong(scores: ScoreTable, table: _Table) -> dict[int, str]:
     for key, counts in counts_by_case.items():
         answer, count = counts.most_common(1)[0]
         if answer and len(arms_by_answer[key, answer]) > 1 and count >= _MOST_OF * counts.total():
-            reasons[key] = f"{count} of {counts.total()} answers say `{answer}`"
+            reasons[key] = SameAnswer(answer=answer, count=count, of=counts.total())
     return reasons
 
 

@@ -32,9 +32,6 @@ class KindMeans(Shown, msgspec.Struct, frozen=True, kw_only=True):
     case_count: int  # of the plan
     left_out: dict[str, int]  # kinds with fewer cases than those shown, by attribute
 
-    def __repr__(self) -> str:
-        return "<KindMeans " + "; ".join(f"by {by}: {', '.join(kinds)}" for by, kinds in self.means.items()) + ">"
-
 
 def by_kind(run: StoredRun, by: str | None = None) -> KindMeans:
     """Return the means of a run's arms for each kind of case.
@@ -43,13 +40,13 @@ def by_kind(run: StoredRun, by: str | None = None) -> KindMeans:
     """
     members = kinds_of_plan(run.store, run.plan.id, KINDS if by is None else (by,))
     if by is not None and by not in members:
-        raise FairtrialError(_no_kinds(run, by))
+        raise _no_kinds(run, by)
     members, left_out = (members, {}) if by else _largest(members)
     means: dict[str, dict[str, dict[str, Aggregate]]] = {}
     if members:
         scores = totals.case_scores(run.store, run.id, run.plan.id, run.record.scoring)
         adjust = adjustment(run.record, run.plan, run.settings)
-        arms = [(arm.name, _Arm(scores[arm.position], adjust)) for arm in run.plan_arms if arm.position in scores]
+        arms = [(arm.name, _CaseMeans(scores[arm.position], adjust)) for arm in run.plan_arms if arm.position in scores]
         means = {name: {kind: _means(arms, cases) for kind, cases in kinds.items()} for name, kinds in members.items()}
     return KindMeans(
         means=means,
@@ -59,7 +56,7 @@ def by_kind(run: StoredRun, by: str | None = None) -> KindMeans:
     )
 
 
-class _Arm:
+class _CaseMeans:
     """The scores of one arm, found by case."""
 
     def __init__(self, scores: CaseScores, adjust: Adjust) -> None:
@@ -78,7 +75,7 @@ class _Arm:
         return self._adjust(plain, {self._scores.positions[place]: self._scores.means[place] for place in own}, (0, 1))
 
 
-def _means(arms: Sequence[tuple[str, _Arm]], cases: Sequence[int]) -> dict[str, Aggregate]:
+def _means(arms: Sequence[tuple[str, _CaseMeans]], cases: Sequence[int]) -> dict[str, Aggregate]:
     means = {name: arm.mean(cases) for name, arm in arms}
     return {name: mean for name, mean in means.items() if mean.count}
 
@@ -92,9 +89,11 @@ def _largest(members: Mapping[str, Members]) -> tuple[dict[str, Members], dict[s
     return shown, {by: len(kinds) - MOST_KINDS for by, kinds in members.items() if len(kinds) > MOST_KINDS}
 
 
-def _no_kinds(run: StoredRun, by: str) -> str:
-    """Say that no case has such an attribute, and which there are."""
+def _no_kinds(run: StoredRun, by: str) -> FairtrialError:
+    """Return an error that says that no case has such an attribute, and which there are."""
     known = [*kinds_of_plan(run.store, run.plan.id, KINDS), *column_names(run.store, run.plan.id)]
     if not known:
-        return f"the cases of run {run.id} have no category, difficulty, tags or columns to show means by"
-    return f"no case of run {run.id} has a `{by}`{nearest(by, known)}"
+        return FairtrialError(
+            f"the cases of run {run.id} have no category, difficulty, tags or columns to show means by"
+        )
+    return FairtrialError(f"no case of run {run.id} has a `{by}`{nearest(by, known)}")

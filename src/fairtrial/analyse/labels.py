@@ -27,7 +27,7 @@ class ArmLabels(msgspec.Struct, frozen=True, kw_only=True):
     corrected: tuple[Corrected, ...]
 
 
-class _Labelled(NamedTuple):
+class _LabelledAnswer(NamedTuple):
     case: int
     repeat: int
     label: float  # the mean over labellers
@@ -59,18 +59,18 @@ def _arm_labels(rows: Sequence[dict[str, Any]], scores: totals.TrialScores) -> A
     )
 
 
-def _labelled(rows: Sequence[dict[str, Any]]) -> list[_Labelled]:
+def _labelled(rows: Sequence[dict[str, Any]]) -> list[_LabelledAnswer]:
     """Return one item per answer, averaged over labellers."""
     by_answer: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for row in rows:
         by_answer.setdefault((row["case_position"], row["repeat"]), []).append(row)
     return [
-        _Labelled(case, repeat, float(np.mean([row["value"] for row in labels])), labels[0]["score"])
+        _LabelledAnswer(case, repeat, float(np.mean([row["value"] for row in labels])), labels[0]["score"])
         for (case, repeat), labels in by_answer.items()
     ]
 
 
-def _corrected(labelled: Sequence[_Labelled], scores: totals.TrialScores) -> tuple[Corrected, ...]:
+def _corrected(labelled: Sequence[_LabelledAnswer], scores: totals.TrialScores) -> tuple[Corrected, ...]:
     """Return the corrected mean.
 
     Cases are the sample: a case's labelled answers are averaged into one value, and so are those of an unlabelled case.
@@ -85,7 +85,7 @@ def _corrected(labelled: Sequence[_Labelled], scores: totals.TrialScores) -> tup
     return (corrected_share(y, f, rest) if right_or_wrong else corrected_mean(y, f, rest),)
 
 
-def _refused(reason: str, labelled: Sequence[_Labelled], scores: totals.TrialScores) -> Corrected:
+def _refused(reason: str, labelled: Sequence[_LabelledAnswer], scores: totals.TrialScores) -> Corrected:
     means = list(scores.means().values())
     return Corrected(
         mean=None,

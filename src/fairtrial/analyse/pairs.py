@@ -12,7 +12,6 @@ from fairtrial.core.showing import Shown
 from fairtrial.stats.one_arm import Aggregate
 from fairtrial.stats.pairs import Orders, both_orders
 from fairtrial.store.rows import read_cost
-from fairtrial.text.printable import counted
 
 
 class ArmPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,9 +49,6 @@ class PairsSummary(Shown, msgspec.Struct, frozen=True, kw_only=True):
     judges: list[JudgeOrders]
     failures: list[tuple[str, int]]
     exhausted: bool = False  # the budget was reached before all pairs were judged
-
-    def __repr__(self) -> str:
-        return f"<Pairwise {self.run_id}: {counted(len(self.pairs), 'pair')}, {counted(len(self.judges), 'judge')}>"
 
 
 class _Columns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -15,7 +15,7 @@ from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.analyse.summary import summarise
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.showing import Shown
+from fairtrial.core.showing import ResultFact, Shown
 from fairtrial.stats import (
     Components,
     cases_for_equivalence,
@@ -78,10 +78,6 @@ class Power(Shown, msgspec.Struct, frozen=True, kw_only=True):
     beta: float
     alpha: float  # for each pair: 5 % divided by the number of pairs
     pairs: list[PairPower]
-
-    def __repr__(self) -> str:
-        pairs = ", ".join(f"{pair.a} against {pair.b}" for pair in self.pairs)
-        return f"<Power {1 - self.beta:g}: {pairs}>"
 
 
 def plan_power(
@@ -212,9 +208,16 @@ def _below(p: float | None, alpha: float) -> bool:
 class SpendingStep(msgspec.Struct, frozen=True, kw_only=True):
     """One way to spend the price of one more answer to every case, and the resulting standard error."""
 
-    what: str
+    what: Literal["cases", "repeats", "judgements"]
     more: float  # more cases, repeats per case, or judgements per answer
     std_err: Measured
+
+
+class Advice(ResultFact, frozen=True, kw_only=True):
+    """What reduces an arm's uncertainty most for its price, or why that is not known."""
+
+    subject: ClassVar = "planning"
+    what: Literal["nothing_varies", "noise_unknown", "cases", "repeats", "judgements"]
 
 
 class ArmVariance(msgspec.Struct, frozen=True, kw_only=True):
@@ -228,7 +231,12 @@ class ArmVariance(msgspec.Struct, frozen=True, kw_only=True):
     calls: int  # that each step takes, counting the creation of cases
     cost_usd: float | None  # None where prices are unknown
     steps: list[SpendingStep]
-    advice: str
+    best: Advice = msgspec.field(name="advice")
+
+    @property
+    def advice(self) -> str:
+        """What to spend the next dollar on."""
+        return str(self.best)
 
 
 class Variance(Shown, msgspec.Struct, frozen=True, kw_only=True):
@@ -236,9 +244,6 @@ class Variance(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
     run_id: str
     arms: list[ArmVariance]
-
-    def __repr__(self) -> str:
-        return "<Variance " + "; ".join(f"{arm.label}: {arm.advice}" for arm in self.arms) + ">"
 
 
 class Prices(NamedTuple):
@@ -289,7 +294,7 @@ def _arm_variance(label: str, components: Components, error: float, prices: Pric
         calls=round(components.cases * (1 + (components.judgements if prices.judged else 0))),
         cost_usd=budget if prices.known else None,
         steps=steps,
-        advice=_advice(components, error, min(steps, key=lambda step: step.std_err)),
+        best=_advice(components, error, min(steps, key=lambda step: step.std_err)),
     )
 
 
@@ -302,7 +307,9 @@ def _steps(
     changes.
     """
     n, r, j = components.cases, components.repeats, components.judgements
-    options = [("cases", budget / ((r + case_cost) * answer))]
+    options: list[tuple[Literal["cases", "repeats", "judgements"], float]] = [
+        ("cases", budget / ((r + case_cost) * answer))
+    ]
     if components.repeat is not None:
         options.append(("repeats", 1.0))
     if prices.judged and components.judge is not None and prices.verdict:
@@ -315,19 +322,10 @@ def _steps(
     return steps
 
 
-_ADVICE = {
-    "cases": "more cases",
-    "repeats": "more repeats of the same cases",
-    "judgements": "more judgements of the same answers (`panel: {judgements: N}`)",
-}
-
-
-def _advice(components: Components, error: float, best: SpendingStep) -> str:
+def _advice(components: Components, error: float, best: SpendingStep) -> Advice:
     if components.mean_variance == 0 or error == 0:
-        return "nothing varies: every case has the same score"
-    if components.repeat is None:
-        return "one answer per case cannot separate the model's noise from differences between cases: use 3 repeats"
-    return f"spend on {_ADVICE[best.what]}: that reduces the uncertainty most for its price"
+        return Advice(what="nothing_varies")
+    return Advice(what="noise_unknown" if components.repeat is None else best.what)
 
 
 def _arm_components(run: StoredRun, *, judged: bool) -> dict[int, Components]:

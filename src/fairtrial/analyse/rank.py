@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from fairtrial.analyse.asked import unfinished_notes
 from fairtrial.analyse.battles import STYLE, Battles, By, from_pairs, from_scores
+from fairtrial.analyse.caveats import Caveat, ComparedApart, PlainCaveat, RatedOnFewer, Unranked
 from fairtrial.analyse.compare import decided
+from fairtrial.analyse.guidance import unfinished
 from fairtrial.analyse.leaderboard import Leaderboard, table_leaderboard
 from fairtrial.analyse.score_table import ArmScores, ScoreTable, check_metric
 from fairtrial.core.errors import FairtrialError
@@ -20,16 +21,9 @@ from fairtrial.core.showing import Shown
 from fairtrial.stats import Aggregate, Gap, Ratings, bradley_terry, elo, holm, holm_levels
 from fairtrial.stats.distributions import t_quantile
 from fairtrial.stats.mean import ALPHA
-from fairtrial.text.printable import counted
 
 Table = NDArray[np.bool_]  # [i, j]: whether i is better than j
 _FEW_PROMPTS = 6  # with fewer, even five wins out of five may be luck
-
-
-_NOT_RATED = (
-    "A run was allowed to stop as soon as its result was sure. Ranks and scores allow for that; ratings do not, and "
-    "are left out."
-)
 
 
 class RankedArm(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,13 +58,14 @@ class Ranking(Shown, msgspec.Struct, frozen=True, kw_only=True):
     by: By
     places: list[RankedArm]
     matrix: WinMatrix | None
-    notes: list[str]
+    caveats: list[Caveat] = msgspec.field(name="notes")
     style: list[Style] = []  # what was controlled for
     by_pairs: bool = False  # whether order and ranks come from the pairs, not from the scores
 
-    def __repr__(self) -> str:
-        places = ", ".join(f"{place.rank} {place.label}" for place in self.places)
-        return f"<Ranking by {self.by} on {counted(self.cases, 'case')}: {places}>"
+    @property
+    def notes(self) -> list[str]:
+        """What to read before trusting it."""
+        return list(map(str, self.caveats))
 
 
 class Style(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +109,7 @@ def rank(
     if control_style and judged is None:
         raise FairtrialError(
             "style can be controlled for only where pairs were compared: run "
-            f"{_pairwise(scores)} or `fairtrial vote RUN`"
+            f"`fairtrial pairwise RUN{_judge_option(scores)}` or `fairtrial vote RUN`"
         )
     battles = judged or from_scores(sign * table[:, keys], prompts)
     count = int(np.sum(~np.isnan(table).all(axis=0)))
@@ -132,7 +127,9 @@ def rank(
         places = _with_ratings(places, arms, battles, ratings)
     if by_pairs:
         places.sort(key=_by_rating)
-    notes = [_NOT_RATED] if unrated else _notes(len(keys), count, places, unscored, arms, ratings, by_pairs=by_pairs)
+    caveats: list[Caveat] = [PlainCaveat(what="ratings_left_out")]
+    if not unrated:
+        caveats = list(_caveats(len(keys), count, places, unscored, arms, ratings, by_pairs=by_pairs))
     return Ranking(
         sources=[source.label for source in scores.sources],
         metric=metric,
@@ -141,7 +138,7 @@ def rank(
         by=by,
         places=places,
         matrix=_matrix(arms, places, battles, by),
-        notes=[*notes, *unfinished_notes(scores.sources)],
+        caveats=[*caveats, *unfinished(scores.sources)],
         style=_style(battles, ratings),
         by_pairs=by_pairs,
     )
@@ -169,14 +166,16 @@ def _judged(scores: ScoreTable, arms: Sequence[ArmScores], by: By | None, *, sty
     if by == "votes":
         raise FairtrialError("there are no votes on these arms yet: run `fairtrial vote RUN`")
     if by is not None:
-        raise FairtrialError(f"no judge has compared these arms in pairs yet: run {_pairwise(scores)}")
+        raise FairtrialError(
+            f"no judge has compared these arms in pairs yet: run `fairtrial pairwise RUN{_judge_option(scores)}`"
+        )
     return "scores", None
 
 
-def _pairwise(scores: ScoreTable) -> str:
-    """Return the command that lets a judge compare pairs; a run without one needs it to be named."""
+def _judge_option(scores: ScoreTable) -> str:
+    """Return what names a judge on the command line, which a run without one needs."""
     judged = all(run.settings.get("judges") for source in scores.sources for run in source.runs)
-    return f"`fairtrial pairwise RUN{'' if judged else ' --judge JUDGE'}`"
+    return "" if judged else " --judge JUDGE"
 
 
 def open_ranks(better: Table, number: int) -> tuple[int, int]:
@@ -288,45 +287,35 @@ def _matrix(arms: Sequence[ArmScores], places: Sequence[RankedArm], battles: Bat
     )
 
 
-def _notes(
+def _caveats(
     common: int,
     everything: int,
     places: Sequence[RankedArm],
-    unscored: Sequence[str],
+    unscored: list[str],
     arms: Sequence[ArmScores],
     ratings: Ratings,
     *,
     by_pairs: bool,
-) -> list[str]:
-    notes = []
+) -> Iterator[Caveat]:
     if ratings.confounded:
-        notes.append(
-            "Strength cannot be separated from style: an arm's answers always differ from the others in the same way."
-        )
-        return notes
+        yield PlainCaveat(what="style_confounded")
+        return
     if unscored:
-        notes.append(f"Not ranked, without a score: {', '.join(unscored)}.")
+        yield Unranked(arms=unscored)
     if len(set(ratings.groups)) > 1:
-        apart = [
-            ", ".join(one.label for one, own in zip(arms, ratings.groups, strict=True) if own == group)
-            for group in dict.fromkeys(ratings.groups)
-        ]
-        notes.append(
-            f"Never compared with each other, not even through others: {' | '.join(apart)}. So there are no ratings."
+        yield ComparedApart(
+            groups=[
+                [one.label for one, own in zip(arms, ratings.groups, strict=True) if own == group]
+                for group in dict.fromkeys(ratings.groups)
+            ]
         )
-        return notes
+        return
     if places[0].rating is None:
-        notes.append(
-            "An arm, or a group of arms, only wins or only loses: its strength has no bound, so there are no ratings."
-        )
-        return notes
+        yield PlainCaveat(what="strength_unbounded")
+        return
     if common != everything:
-        notes.append(
-            f"Ratings are from the {common} of {everything} cases that every arm has a score for; ranks compare every "
-            "two arms on the cases that both have."
-        )
+        yield RatedOnFewer(cases=common, of=everything)
     strengths = [place.rating or 0.0 for place in places]
     scores = [place.aggregate.mean or 0.0 for place in places]
     if sorted(strengths, reverse=True) != strengths or (by_pairs and sorted(scores, reverse=True) != scores):
-        notes.append("Scores and ratings give different orders: a rating counts who won a case, not by how much.")
-    return notes
+        yield PlainCaveat(what="orders_differ")

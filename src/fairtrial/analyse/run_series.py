@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fairtrial.analyse.run import Run
 from fairtrial.core.showing import Shown
-from fairtrial.text.printable import counted
 
 
 class RunSeries(Shown, list[Run]):
@@ -14,6 +13,3 @@ class RunSeries(Shown, list[Run]):
     def id(self) -> str:
         """The id of the series."""
         return self[0].record.series_id or self[0].id
-
-    def __repr__(self) -> str:
-        return f"<Series {self.id}: {counted(len(self), 'run')} of {self[0].record.suite_name}>"

@@ -367,8 +367,9 @@ def check_metric(arms: Iterable[ArmScores], metric: str) -> None:
     """Reject a metric that no arm has, and list the existing ones."""
     metrics = dict.fromkeys(name for one in arms for name in one.values if name != SCORE)
     if metric != SCORE and metric not in metrics:
-        hint = f"the metrics are: {', '.join(metrics)}" if metrics else "these runs have no metrics besides the score"
-        raise FairtrialError(f"no arm has a metric `{metric}`; {hint}")
+        if not metrics:
+            raise FairtrialError(f"no arm has a metric `{metric}`; these runs have no metrics besides the score")
+        raise FairtrialError(f"no arm has a metric `{metric}`; the metrics are: {', '.join(metrics)}")
 
 
 def _pairs(arms: Sequence[ArmScores]) -> list[tuple[ArmScores, ArmScores]]:

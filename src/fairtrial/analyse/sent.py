@@ -58,14 +58,3 @@ def refused_params(record: RunRecord, arm: Arm) -> list[str]:
     """Return the parameters that an arm's server has refused, so that they were left out from then on."""
     arms = msgspec.json.decode(record.context).get("arms") or ()
     return arms[arm.position].get("refused", []) if arm.position < len(arms) else []
-
-
-def sent_text(sent: dict[str, Any] | None, arm: Arm) -> str:
-    """Describe the parameters sent. For old runs only the configured ones are known, not those that were sent."""
-    if sent is not None:
-        return _listed(sent) or "none sent"
-    return f"not recorded; configured: {_listed(arm.params) or 'none'}"
-
-
-def _listed(params: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in params.items())

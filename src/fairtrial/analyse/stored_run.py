@@ -17,6 +17,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Arm, Case, Expected, ToolUse
 from fairtrial.core.money import Cost
 from fairtrial.core.place import Place, place_of
+from fairtrial.core.showing import Brief
 from fairtrial.core.variables import display
 from fairtrial.store import schema
 from fairtrial.store.files import attachments, contents, kept_workspaces
@@ -110,7 +111,7 @@ class Told(NamedTuple):
     comments: list[JudgeComment]
 
 
-class StoredRun:
+class StoredRun(Brief):
     """A stored run as its store has it; it can be read while it is running and at any time later."""
 
     def __init__(self, store: Store, record: RunRecord) -> None:
@@ -122,9 +123,6 @@ class StoredRun:
         """Return the run with this id or unambiguous prefix of an id, or the latest run."""
         store = store or Store(create=False)
         return cls(store, store.find_run(name))
-
-    def __repr__(self) -> str:
-        return f"<Run {self.id} {self.record.suite_name} {self.status}>"
 
     @property
     def id(self) -> str:

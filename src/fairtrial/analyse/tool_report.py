@@ -16,6 +16,7 @@ from fairtrial.analyse.tool_counts import NONE, ArmCounts, CaseShare, ToolCounts
 from fairtrial.core.calls import calls_of, expected_calls
 from fairtrial.core.experiment import Arm
 from fairtrial.core.score import Scale
+from fairtrial.core.showing import Brief
 from fairtrial.stats import Aggregate
 from fairtrial.stats.units import Interval, Measured
 from fairtrial.store.traces import trace_rows
@@ -119,7 +120,7 @@ class ArmToolReport(msgspec.Struct, frozen=True, kw_only=True):
         return self.offered - len(self.never_called)
 
 
-class ToolReport(msgspec.Struct, frozen=True, kw_only=True):
+class ToolReport(Brief, msgspec.Struct, frozen=True, kw_only=True):
     """The tools and skills of a run."""
 
     run_id: str
@@ -127,12 +128,6 @@ class ToolReport(msgspec.Struct, frozen=True, kw_only=True):
     metric: str  # that `score` of a gain is about; empty for the score
     gains: list[Gain]
     arms: list[ArmToolReport]
-
-    def __repr__(self) -> str:
-        verdicts = ", ".join(
-            f"{' + '.join(name for _, name in one.what)} {one.score.verdict}" for one in self.gains[:5]
-        )
-        return f"<ToolReport of {self.run_id}: {verdicts or 'no gains'}>"
 
 
 def has_offers(run: StoredRun) -> bool:

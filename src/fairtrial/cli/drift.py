@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairtrial.analyse.drift import chart_cells, drift, drift_line, rate_line
+from fairtrial.analyse.drift import drift
 from fairtrial.analyse.score_table import find_sources
 from fairtrial.analyse.units import in_points
 from fairtrial.cli.console import Console
 from fairtrial.cli.options import open_store, option, print_json, store_options
 from fairtrial.cli.tables import table
+from fairtrial.present.words.drift import chart_cells, drift_line, rate_line
 from fairtrial.text.printable import printable
 from fairtrial.workflows.baselines import facts_of
 

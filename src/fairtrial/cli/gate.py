@@ -11,6 +11,7 @@ from click.core import ParameterSource
 from fairtrial.analyse.gate import Terms, gate, gate_spec, terms_of
 from fairtrial.analyse.gate_changes import changes_between
 from fairtrial.analyse.gate_plan import gate_against_itself, plan_gate
+from fairtrial.analyse.gate_reasons import StatedReason
 from fairtrial.analyse.gate_result import Gate, GateCheck
 from fairtrial.analyse.score_table import find_sources
 from fairtrial.cli import gate_outputs
@@ -200,7 +201,7 @@ def _baseline(given: str | None, source: RunSource, opened: Store, folder: Path)
 
 def _not_run(source: RunSource, reason: str, terms: Terms) -> Gate:
     """Return a gate that says that nothing was run: nobody can tell."""
-    checks = [GateCheck(name=NOT_RUN, arm="all arms", result="cannot tell", message=reason)]
+    checks = [GateCheck(name=NOT_RUN, arm="all arms", result="cannot tell", reason=StatedReason(text=reason))]
     return Gate(run_ids=[run.id for run in source.runs], against=[], checks=checks, unsure=terms.unsure)
 
 
@@ -218,7 +219,7 @@ def _until_sure(
     )
     spent = f"{counted(bought.rounds, 'further round')} of answers, ${bought.usd:.2f}"
     click.echo(f"--until-sure: {spent}; {bought.ended}", err=True)
-    gate = msgspec.structs.replace(bought.gate, baseline=baseline.words)
+    gate = msgspec.structs.replace(bought.gate, origin=StatedReason(text=baseline.words))
     return gate, find_sources([bought.series], run.store)[0]
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairtrial.analyse.gate import gate_line
-from fairtrial.analyse.gate_changes import reuse_words
 from fairtrial.cli.console import Console
 from fairtrial.cli.tables import table
 from fairtrial.present.words.gate_plans import COLUMNS, itself_lines, plan_advice, plan_line, plan_rows
+from fairtrial.present.words.gates import check_line, reuse_words
 from fairtrial.text.printable import printable
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ def print_gate(result: Gate, changes: BaselineChanges | None = None) -> None:
 
     console = Console(highlight=False)
     for check in result.checks:
-        console.print(Text(printable(gate_line(check)), style=_STYLES[check.result]))
+        console.print(Text(printable(check_line(check)), style=_STYLES[check.result]))
     for line in _listed(result):
         console.print(Text(printable(line)))
     for line in (result.compared_with, result.method):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from fairtrial.analyse.asked import asked_brief
 from fairtrial.analyse.leaderboard import run_leaderboard
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import ranked
@@ -22,6 +21,7 @@ from fairtrial.cli.options import (
     store_options,
 )
 from fairtrial.cli.tables import shortened
+from fairtrial.present.words.asked import asked_brief
 from fairtrial.reports.json import document
 from fairtrial.text.printable import printable
 

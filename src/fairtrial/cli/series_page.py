@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from fairtrial.analyse.series_summary import SERIES_COLUMNS, SeriesSummary, series_cells
+from fairtrial.analyse.series_summary import SeriesSummary
 from fairtrial.cli.compare_page import print_comparisons
 from fairtrial.cli.console import Console
 from fairtrial.cli.layout import QUIET, joined_lines, print_wrapped
 from fairtrial.cli.tables import table
+from fairtrial.present.words.series import SERIES_COLUMNS, series_cells
 from fairtrial.text.printable import counted, printable
 
 

@@ -12,7 +12,6 @@ from fairtrial.analyse.cases import case_results
 from fairtrial.analyse.kind_means import by_kind
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.scorers_used import scorer_label
-from fairtrial.analyse.sent import sent_text
 from fairtrial.analyse.series_summary import summarise_series
 from fairtrial.cli.console import Console
 from fairtrial.cli.options import open_store, option, plain_option, print_json, store_options
@@ -26,6 +25,7 @@ from fairtrial.cli.trial_list import find_trials, print_trial_documents, print_t
 from fairtrial.cli.trial_page import next_difference, print_trial
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.formatting import with_deviation
+from fairtrial.present.words.sent import sent_text
 from fairtrial.reports.json import case_document, context_document, run_document, series_document, trial_document
 from fairtrial.store.browsing import cells, positions_of
 from fairtrial.store.scorings import scorings_of

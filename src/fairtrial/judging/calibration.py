@@ -83,9 +83,6 @@ class Calibration(Shown, msgspec.Struct, frozen=True, kw_only=True):
     judge_key: str
     prompt_hash: str
 
-    def __repr__(self) -> str:
-        return f"<Calibration {self.summary.judge}: {self.rating}, {self.summary.passed} of {self.summary.total}>"
-
 
 def load_samples(path: Path | None = None, built_in: Sequence[dict[str, Any]] | None = None) -> list[CalibrationSample]:
     """Load samples from a YAML or JSONL file, or the built-in ones."""

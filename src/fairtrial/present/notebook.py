@@ -49,11 +49,6 @@ def as_html(result: Any) -> str:
     raise TypeError(f"no one has said how to show a {type(result).__name__}")
 
 
-def as_sentence(pair: Comparison) -> str:
-    """Return a comparison in one sentence."""
-    return sentence(pair)
-
-
 @as_html.register
 def run_html(run: Run) -> str:
     """Show a run: who leads, every arm with its interval, and what to know about them."""

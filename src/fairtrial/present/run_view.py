@@ -11,7 +11,6 @@ from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.run_numbers import MOST_PAIRS, ResultNumbers
 from fairtrial.analyse.summary import ArmSummary, RunSummary
-from fairtrial.analyse.variables import variables
 from fairtrial.present.arms import arm_table
 from fairtrial.present.facts import run_facts
 from fairtrial.present.figures import (
@@ -32,6 +31,7 @@ from fairtrial.present.words.comparisons import brief_lines, detail_lines, p_wor
 from fairtrial.present.words.kinds import NOTE, kind_tables, more_text, report_text
 from fairtrial.present.words.leaderboards import decided_words, headline_parts, settle_words
 from fairtrial.present.words.runs import failure_line, noise_words
+from fairtrial.present.words.variables import variables
 from fairtrial.text.printable import counted
 
 _MOST_FAILURES = 20

@@ -11,27 +11,27 @@ _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 _MAX_WORDS = 3000  # of each text
 
 
-class Part(NamedTuple):
+class DiffPart(NamedTuple):
     """A piece of one of the two texts, or of both."""
 
     kind: Literal["same", "missing", "added"]
     text: str
 
 
-def word_diff(expected: str | None, answer: str | None) -> list[Part] | None:
+def word_diff(expected: str | None, answer: str | None) -> list[DiffPart] | None:
     """Return what both texts have, what the answer lacks and what it adds; None if a text is empty or too long."""
     if not expected or not answer:
         return None
     a, b = _WORDS.findall(expected), _WORDS.findall(answer)
     if len(a) > _MAX_WORDS or len(b) > _MAX_WORDS:
         return None
-    parts: list[Part] = []
+    parts: list[DiffPart] = []
     for step in Indel.opcodes(a, b):
         before = "".join(a[step.src_start : step.src_end])
         after = "".join(b[step.dest_start : step.dest_end])
         if step.tag == "equal":
-            parts.append(Part("same", before))
+            parts.append(DiffPart("same", before))
             continue
-        parts += [Part("missing", before)] if before else []
-        parts += [Part("added", after)] if after else []
+        parts += [DiffPart("missing", before)] if before else []
+        parts += [DiffPart("added", after)] if after else []
     return parts

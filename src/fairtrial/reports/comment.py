@@ -10,10 +10,11 @@ import html
 import re
 from collections.abc import Sequence
 
-from fairtrial.analyse.gate_changes import BaselineChanges, Worse, reuse_words
+from fairtrial.analyse.gate_changes import BaselineChanges, Worse
 from fairtrial.analyse.gate_result import Gate, GateCheck
 from fairtrial.core.formatting import number
 from fairtrial.present.arms import ArmTable
+from fairtrial.present.words.gates import reuse_words
 from fairtrial.text.printable import clipped, counted, one_line, printable
 
 _SIGNS = {"passed": "✅", "failed": "❌", "cannot tell": "❔"}

@@ -13,13 +13,13 @@ from fairtrial.analyse.compare import compared
 from fairtrial.analyse.overview import Overview
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.run_numbers import MOST_PAIRS, ResultNumbers, result_numbers
-from fairtrial.analyse.sent import sent_text
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.core.experiment import Arm
 from fairtrial.present.figures import Links
 from fairtrial.present.run_view import RunView, pairs_view
 from fairtrial.present.words.cases import case_findings
 from fairtrial.present.words.leaderboards import headline
+from fairtrial.present.words.sent import sent_text
 from fairtrial.reports.html_figures import figures, ranking
 
 _OPEN = ("running", "interrupted")

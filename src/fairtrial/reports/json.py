@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import msgspec
 
-from fairtrial.analyse.asked import AskedCases, asked_words
+from fairtrial.analyse.asked import AskedCases
 from fairtrial.analyse.cases import CaseResult, case_results
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.gate import Gate
@@ -25,10 +25,11 @@ from fairtrial.analyse.series_summary import SeriesSummary
 from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.analyse.summary import ArmSummary, Passes, RunSummary
 from fairtrial.analyse.tools import ToolSummary
-from fairtrial.analyse.units import in_points, points
+from fairtrial.analyse.units import as_document, in_points, points
 from fairtrial.core.money import Cost
 from fairtrial.judging.attacks import Resistance
 from fairtrial.judging.calibration import Calibration
+from fairtrial.present.words.asked import asked_words
 from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.stats import Aggregate
 from fairtrial.store.scorings import scorings_of
@@ -236,8 +237,7 @@ def pairs_document(summary: PairsSummary) -> dict[str, Any]:
 
 def _measured(struct: msgspec.Struct, metric: str) -> dict[str, Any]:
     """Return a struct as a document; numbers of the score are 0–100, those of a metric on its own scale."""
-    document: dict[str, Any] = msgspec.to_builtins(struct) if metric else in_points(struct)
-    return document
+    return as_document(struct) if metric else in_points(struct)
 
 
 def comparison_document(comparisons: Comparisons) -> dict[str, Any]:
@@ -295,7 +295,7 @@ def gate_document(gate: Gate, metric: str = "") -> dict[str, Any]:
     """Return the published document of a gate; scores and coverage are 0–100, a metric is on its own scale."""
     own = {"regression": metric, "minimum": metric}
     checks = [_measured(check, check.metric or own.get(check.name, "")) for check in gate.checks]
-    return {**msgspec.to_builtins(gate), "checks": checks, "result": gate.result, "exit_code": gate.exit_code}
+    return {**as_document(gate), "checks": checks, "result": gate.result, "exit_code": gate.exit_code}
 
 
 def gate_outlook_document(plan: GatePlan | None, itself: AgainstItself | None) -> dict[str, Any]:

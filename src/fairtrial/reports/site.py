@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from fairtrial.analyse.asked import cases_key, unfinished_notes
+from fairtrial.analyse.asked import cases_key
+from fairtrial.analyse.guidance import unfinished
 from fairtrial.analyse.overview import Overview, table_overview
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import ArmScores, read_scores, sources_of
@@ -267,7 +268,7 @@ def _suite_board(suite: str, results: Sequence[Result]) -> SuiteBoard:
         for arm_summary in result.summary.arms:
             summaries.setdefault(arm_summary.arm, arm_summary)
             runs.setdefault(arm_summary.arm, result.run.id)
-    notes = list(unfinished_notes(scores.sources))
+    notes = list(map(str, unfinished(scores.sources)))
     return SuiteBoard(suite, overview, summaries, runs, len(results) - len(same), notes)
 
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairtrial.analyse.asked import asked_words, cases_key
+from fairtrial.analyse.asked import cases_key
 from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.leaderboard import Leaderboard
 from fairtrial.analyse.run import Run
@@ -18,6 +18,7 @@ from fairtrial.analyse.summary import ArmSummary
 from fairtrial.core.ids import content_hash
 from fairtrial.present.arms import arm_table
 from fairtrial.present.figures import Links, Measurement, history_figure, kind_figures, leaders, measured, pair_matrix
+from fairtrial.present.words.asked import asked_words
 from fairtrial.present.words.leaderboards import decided_words, headline_parts, settle_words
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery

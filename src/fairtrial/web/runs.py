@@ -9,10 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairtrial.analyse.asked import asked_brief
 from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.formatting import interval_words
+from fairtrial.present.words.asked import asked_brief
 from fairtrial.present.words.leaderboards import standing_words
 from fairtrial.providers.retirement import retiring
 from fairtrial.store import browsing

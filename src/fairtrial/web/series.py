@@ -14,11 +14,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial.analyse.run import Run
-from fairtrial.analyse.series_summary import SERIES_COLUMNS, series_cells
 from fairtrial.core.errors import FairtrialError
 from fairtrial.present.figures import series_figure
 from fairtrial.present.words.comparisons import RUN_MEANS_COLUMNS, brief_lines, run_means_cells, sentence
 from fairtrial.present.words.leaderboards import headline_parts
+from fairtrial.present.words.series import SERIES_COLUMNS, series_cells
 from fairtrial.store import browsing
 from fairtrial.web import numbers
 from fairtrial.web.cache import patience

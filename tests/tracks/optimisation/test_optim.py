@@ -701,7 +701,7 @@ async def test_an_echo_follows_no_instruction(run_suite):
 
 @pytest.mark.slow
 async def test_the_table_of_variables_names_the_scorers_that_were_used(run_suite):
-    from fairtrial.analyse.variables import variables
+    from fairtrial.present.words.variables import variables
 
     def named(run):
         return next(one.value for one in variables(run) if one.name == "scorers")

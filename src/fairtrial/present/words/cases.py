@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairtrial.analyse.items import CaseAnalysis, CaseItem, analyse_cases
+from fairtrial.analyse.items import BetterMiss, CaseAnalysis, CaseItem, SameAnswer, analyse_cases
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.core.errors import FairtrialError
@@ -11,6 +11,13 @@ from fairtrial.text.printable import counted
 
 CASE_COLUMNS = ("case", "mean score", "discrimination", "")
 _MOST = 8
+
+
+def in_words(doubt: SameAnswer | BetterMiss) -> str:
+    """Return why a case's expected answer may be wrong."""
+    if isinstance(doubt, BetterMiss):
+        return "better arms miss it, worse ones get it right"
+    return f"{doubt.count} of {doubt.of} answers say `{doubt.answer}`"
 
 
 def case_findings(run: Run) -> list[str]:

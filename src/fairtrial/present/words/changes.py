@@ -10,7 +10,7 @@ from fairtrial.present.words.leaderboards import continued, headline_parts, name
 from fairtrial.present.words.verdicts import (
     DECIDED,
     Lead,
-    Part,
+    Piece,
     amount,
     bounds_words,
     joined,
@@ -33,12 +33,12 @@ def comparison_headline(comparisons: Comparisons) -> str:
     return joined(comparison_parts(comparisons))
 
 
-def comparison_parts(comparisons: Comparisons) -> list[Part]:
+def comparison_parts(comparisons: Comparisons) -> list[Piece]:
     """Return the headline of a comparison in pieces, so that a page can link the arms that it names."""
     if (times := two_times(comparisons)) is not None:
         silent = silent_parts(comparisons.silent, comparisons.metric)
         moved = [*_moved_parts(comparisons, *times), *_uncompared_parts(comparisons, times)]
-        return [*silent, Part("; "), *continued(moved)] if silent else moved
+        return [*silent, Piece("; "), *continued(moved)] if silent else moved
     board = comparison_leaderboard(comparisons)
     return _pairs_parts(comparisons) if board is None else headline_parts(board)
 
@@ -85,7 +85,7 @@ def source_name(label: str, comparisons: Comparisons) -> str:
     return next((one.name for one in comparisons.names if one.label == label), label)
 
 
-def _moved_parts(comparisons: Comparisons, earlier: SourceName, later: SourceName) -> list[Part]:
+def _moved_parts(comparisons: Comparisons, earlier: SourceName, later: SourceName) -> list[Piece]:
     """Say which arms moved beyond chance from one run to the other, or how large a change would have shown."""
     source_of = {one.label: one.source for one in comparisons.standings}
     arm_of = {one.label: one.arm for one in comparisons.standings}
@@ -94,16 +94,16 @@ def _moved_parts(comparisons: Comparisons, earlier: SourceName, later: SourceNam
     on = metric_words(comparisons.metric, lower_is_better=comparisons.pairs[0].lower_is_better)
     when = f"{on} from {earlier.name} to {later.name}"
     if not moved:
-        return [Part(_nothing_moved(comparisons, leads, when))]
-    parts: list[Part] = []
+        return [Piece(_nothing_moved(comparisons, leads, when))]
+    parts: list[Piece] = []
     for place, lead in enumerate(moved[:_MOST_SENTENCES]):
         last = place == min(len(moved), _MOST_SENTENCES) - 1
-        parts += [Part("" if not parts else " and " if last and len(moved) <= _MOST_SENTENCES else ", ")]
-        parts += [Part(arm_of[lead.one], lead.one), Part(f" {change_words(lead)}")]
+        parts += [Piece("" if not parts else " and " if last and len(moved) <= _MOST_SENTENCES else ", ")]
+        parts += [Piece(arm_of[lead.one], lead.one), Piece(f" {change_words(lead)}")]
     more = len(moved) - _MOST_SENTENCES
     others = f", and {more} more arms moved" if more > 0 else ""
     rest = "" if len(moved) == len(leads) else "; nothing else moved beyond chance"
-    return [part for part in [*parts, Part(f"{others}{when}{rest}.")] if part.text]
+    return [part for part in [*parts, Piece(f"{others}{when}{rest}.")] if part.text]
 
 
 def _later_first(lead: Lead, source_of: dict[str, str], later: SourceName) -> Lead:
@@ -142,12 +142,12 @@ def _nothing_moved(comparisons: Comparisons, leads: Sequence[Lead], when: str) -
     return f"{said}; a change of {shown} would have shown in 4 of 5 runs."
 
 
-def _uncompared_parts(comparisons: Comparisons, times: tuple[SourceName, SourceName]) -> list[Part]:
+def _uncompared_parts(comparisons: Comparisons, times: tuple[SourceName, SourceName]) -> list[Piece]:
     """Name the arms that only one of the runs has: ` New in run 3: d. Not in run 3: e.`"""
     earlier, later = times
     only = {name.label: [one for one in comparisons.uncompared if one.source == name.label] for name in times}
     said = ((f" New in {later.name}: ", only[later.label]), (f" Not in {later.name}: ", only[earlier.label]))
-    return [Part(f"{words}{joined(name_parts(arms))}.") for words, arms in said if arms]
+    return [Piece(f"{words}{joined(name_parts(arms))}.") for words, arms in said if arms]
 
 
 def uncompared_words(one: ComparedArm, metric: str) -> str:
@@ -156,14 +156,14 @@ def uncompared_words(one: ComparedArm, metric: str) -> str:
     return shown if numbers.ci95 is None else f"{shown} ({interval_words(numbers.ci95, metric)})"
 
 
-def _pairs_parts(comparisons: Comparisons) -> list[Part]:
+def _pairs_parts(comparisons: Comparisons) -> list[Piece]:
     """State the decided ones of pairs that are not all pairs of some arms, such as arms of different runs."""
     decided = [pair for pair in comparisons.pairs if pair.verdict in DECIDED]
     if not decided:
         on = metric_words(comparisons.metric, lower_is_better=comparisons.pairs[0].lower_is_better)
-        return [Part(f"Too close to call{on}: none of the {len(comparisons.pairs)} pairs is decided.")]
-    parts: list[Part] = []
+        return [Piece(f"Too close to call{on}: none of the {len(comparisons.pairs)} pairs is decided.")]
+    parts: list[Piece] = []
     for pair in decided[:_MOST_SENTENCES]:
-        parts += [*([Part(" ")] if parts else []), *pair_parts(pair, comparisons.margin)]
+        parts += [*([Piece(" ")] if parts else []), *pair_parts(pair, comparisons.margin)]
     more = len(decided) - _MOST_SENTENCES
-    return [*parts, *([Part(f" {more} more {'pair is' if more == 1 else 'pairs are'} decided.")] if more > 0 else [])]
+    return [*parts, *([Piece(f" {more} more {'pair is' if more == 1 else 'pairs are'} decided.")] if more > 0 else [])]

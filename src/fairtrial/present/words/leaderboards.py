@@ -16,7 +16,7 @@ from fairtrial.present.words.verdicts import (
     DECIDED,
     GLYPHS,
     Lead,
-    Part,
+    Piece,
     amount,
     bounds_words,
     joined,
@@ -40,19 +40,19 @@ def headline(board: Leaderboard) -> str:
     return joined(headline_parts(board))
 
 
-def headline_parts(board: Leaderboard) -> list[Part]:
+def headline_parts(board: Leaderboard) -> list[Piece]:
     """Return the headline in pieces, so that a page can link the arms that it names."""
     silent = silent_parts(board.silent, board.metric)
     if not board.places:
-        return [*silent, Part(".")] if silent else [Part("No answer has a score yet.")]
+        return [*silent, Piece(".")] if silent else [Piece("No answer has a score yet.")]
     rest = _standing_parts(board)
-    return [*silent, Part("; "), *continued(rest)] if silent else rest
+    return [*silent, Piece("; "), *continued(rest)] if silent else rest
 
 
-def _standing_parts(board: Leaderboard) -> list[Part]:
+def _standing_parts(board: Leaderboard) -> list[Piece]:
     first = board.places[0]
     if len(board.places) == 1:
-        return [arm_part(first), Part(f" {_alone(first, board)}.")]
+        return [arm_part(first), Piece(f" {_alone(first, board)}.")]
     if len(board.places) == 2:
         other = board.places[1].label
         return verdict_parts(lead_between(board, first.label, other), board.margin, board.failed)
@@ -66,24 +66,24 @@ def _standing_parts(board: Leaderboard) -> list[Part]:
     return _counted(board, len(behind))
 
 
-def continued(parts: list[Part]) -> list[Part]:
+def continued(parts: list[Piece]) -> list[Piece]:
     """Return a sentence as it continues after a semicolon: the name of an arm keeps its spelling."""
     first, *rest = parts
-    return parts if first.arm else [Part(f"{first.text[:1].lower()}{first.text[1:]}"), *rest]
+    return parts if first.arm else [Piece(f"{first.text[:1].lower()}{first.text[1:]}"), *rest]
 
 
-def silent_parts(silent: Sequence[Silent], metric: str) -> list[Part]:
+def silent_parts(silent: Sequence[Silent], metric: str) -> list[Piece]:
     """Say which arms never answered, and why: `down never answered (30 timed out)`; nothing of those not asked yet."""
     silent = [one for one in silent if one.ended]
     if len(silent) > _MOST_NAMES:
-        return [Part(f"{len(silent)} arms have no {metric or 'score'}")]
-    parts: list[Part] = []
+        return [Piece(f"{len(silent)} arms have no {metric or 'score'}")]
+    parts: list[Piece] = []
     for one in silent:
         kinds = [f"{count:,} {failure_words(kind)}" for kind, count in one.failures.items()]
         why = f" ({', '.join(kinds[:_MOST_REASONS])}{', …' if len(kinds) > _MOST_REASONS else ''})" if kinds else ""
         unanswered = sum(one.failures.values()) == one.ended
         said = f" never answered{why}" if unanswered else f" has no {metric or 'score'}{why}"
-        parts += [*([Part("; ")] if parts else []), Part(one.label, one.label), Part(said)]
+        parts += [*([Piece("; ")] if parts else []), Piece(one.label, one.label), Piece(said)]
     return parts
 
 
@@ -97,16 +97,16 @@ def _alone(contender: Contender, board: Leaderboard) -> str:
     return f"{value} (95 % CI {interval_words(numbers.ci95, board.metric)})"
 
 
-def _overtaken(board: Leaderboard) -> list[Part]:
+def _overtaken(board: Leaderboard) -> list[Piece]:
     """Say that the arm with the best mean is worse than another one on the cases that both have."""
     first = board.places[0]
     leads = (lead_between(board, one.label, first.label) for one in board.places[1:])
     lead = next(lead for lead in leads if lead.verdict == "better")
     return [
         arm_part(first),
-        Part(f" has the best mean{_on(board)}, but "),
-        Part(lead.one, lead.one),
-        Part(f" is {_better_by(lead)} on the {counted(lead.cases, 'case')} that both have{bounds_words(lead)}."),
+        Piece(f" has the best mean{_on(board)}, but "),
+        Piece(lead.one, lead.one),
+        Piece(f" is {_better_by(lead)} on the {counted(lead.cases, 'case')} that both have{bounds_words(lead)}."),
     ]
 
 
@@ -114,13 +114,13 @@ def _better_by(lead: Lead) -> str:
     return f"better by {amount(lead)}" if lead.metric else f"{amount(lead)} better"
 
 
-def _all_tied(board: Leaderboard) -> list[Part]:
+def _all_tied(board: Leaderboard) -> list[Piece]:
     """Say that no arm is better than another."""
     verdicts = {distance.verdict for others in board.distances.values() for distance in others.values()}
     if verdicts == {"equivalent"}:
         within = margin_words(board.margin, board.metric)
-        return [Part(f"All {len(board.places)} arms are equivalent{_on(board)} within {within}.")]
-    return [Part(f"Too close to call{_on(board)}: no clear leader among the {len(board.places)} arms.")]
+        return [Piece(f"All {len(board.places)} arms are equivalent{_on(board)} within {within}.")]
+    return [Piece(f"Too close to call{_on(board)}: no clear leader among the {len(board.places)} arms.")]
 
 
 def _gap(board: Leaderboard, behind: Contender) -> Lead | None:
@@ -129,16 +129,16 @@ def _gap(board: Leaderboard, behind: Contender) -> Lead | None:
     return next((lead for lead in leads if lead.verdict == "better"), None)
 
 
-def _named(board: Leaderboard, gap: Lead) -> list[Part]:
+def _named(board: Leaderboard, gap: Lead) -> list[Piece]:
     """Name the arms that may be first, and say how far the next one is behind."""
     leading = board.leading
-    next_arm = Part(gap.other, gap.other)
+    next_arm = Piece(gap.other, gap.other)
     if len(leading) == 1:
         said = f", the next, is {amount(gap)} behind{bounds_words(gap)}."
-        return [arm_part(leading[0]), Part(f" leads{_on(board)}; "), next_arm, Part(said)]
+        return [arm_part(leading[0]), Piece(f" leads{_on(board)}; "), next_arm, Piece(said)]
     tied = f" {_tied(board)}{_on(board)}; "
-    behind = [Part(f" is {amount(gap)} behind "), Part(gap.one, gap.one), Part(f"{bounds_words(gap)}.")]
-    return [*name_parts(leading), Part(tied), next_arm, *behind]
+    behind = [Piece(f" is {amount(gap)} behind "), Piece(gap.one, gap.one), Piece(f"{bounds_words(gap)}.")]
+    return [*name_parts(leading), Piece(tied), next_arm, *behind]
 
 
 def _tied(board: Leaderboard) -> str:
@@ -150,7 +150,7 @@ def _tied(board: Leaderboard) -> str:
     return "are tied for first"
 
 
-def _counted(board: Leaderboard, behind: int) -> list[Part]:
+def _counted(board: Leaderboard, behind: int) -> list[Piece]:
     """Name the arm with the best mean, or those that share it; count who else may be first, and who is ruled out."""
     best = [one for one in board.leading if _same(one.aggregate.mean, board.places[0].aggregate.mean)]
     others = len(board.places) - len(best)
@@ -164,7 +164,7 @@ def _counted(board: Leaderboard, behind: int) -> list[Part]:
     still = f"; {racing} {'is' if racing == 1 else 'are'} still in the race" if racing else ""
     cases = f"{board.cases:,} {'case rules' if board.cases == 1 else 'cases rule'}"
     which = f"all of the other {others}" if behind == others else f"{behind} of the other {others}"
-    return [*name_parts(best), Part(f" {highest}. {cases} out {which} as the best{still}.")]
+    return [*name_parts(best), Piece(f" {highest}. {cases} out {which} as the best{still}.")]
 
 
 def _same(one: float | None, other: float | None) -> bool:
@@ -175,38 +175,38 @@ def _on(board: Leaderboard) -> str:
     return metric_words(board.metric, lower_is_better=board.sign < 0)
 
 
-class Labelled(Protocol):
+class HasLabel(Protocol):
     """An arm of a ranking, whatever it is ranked by."""
 
     @property
     def label(self) -> str: ...
 
 
-def arm_part(arm: Labelled) -> Part:
+def arm_part(arm: HasLabel) -> Piece:
     """Return the name of an arm as a piece of a headline."""
-    return Part(arm.label, arm.label)
+    return Piece(arm.label, arm.label)
 
 
-def name_parts(arms: Sequence[Labelled]) -> list[Part]:
+def name_parts(arms: Sequence[HasLabel]) -> list[Piece]:
     """Return the names of the leading arms: `a and b`, `a, b and c`, `a, b and 4 more`."""
     shown = [arm_part(arm) for arm in arms]
     if len(arms) > _MOST_NAMES:
-        shown = [*shown[:2], Part(f"{len(arms) - 2} more")]
-    parts: list[Part] = []
+        shown = [*shown[:2], Piece(f"{len(arms) - 2} more")]
+    parts: list[Piece] = []
     for place, name in enumerate(shown):
         between = "" if place == 0 else " and " if place == len(shown) - 1 else ", "
-        parts += [Part(between), name] if between else [name]
+        parts += [Piece(between), name] if between else [name]
     return parts
 
 
-def first_parts(leading: Sequence[Labelled], arms: int, by: str) -> list[Part]:
+def first_parts(leading: Sequence[HasLabel], arms: int, by: str) -> list[Piece]:
     """Say who is first by votes or verdicts on pairs, or who may be."""
     if len(leading) == 1:
-        return [arm_part(leading[0]), Part(f" is first{by}.")]
+        return [arm_part(leading[0]), Piece(f" is first{by}.")]
     if len(leading) in (0, arms) and arms > 2:
-        return [Part(f"Too close to call{by}: no clear leader among the {arms} arms.")]
+        return [Piece(f"Too close to call{by}: no clear leader among the {arms} arms.")]
     tied = "are too close to call" if len(leading) == arms else "are tied for first"
-    return [*name_parts(leading), Part(f" {tied}{by}.")]
+    return [*name_parts(leading), Piece(f" {tied}{by}.")]
 
 
 def distance_words(distance: Distance | None, metric: str = "") -> str:

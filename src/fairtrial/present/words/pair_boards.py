@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairtrial.present.words.leaderboards import arm_part, first_parts, name_parts
-from fairtrial.present.words.verdicts import Part
+from fairtrial.present.words.verdicts import Piece
 from fairtrial.stats import power
 
 if TYPE_CHECKING:
@@ -18,12 +18,12 @@ _FAR = 1000.0  # a limit this far from the middle is no limit
 _PREFERENCE = 0.1  # beyond one half: 60 to 40
 
 
-def board_headline(board: PairBoard) -> list[Part]:
+def board_headline(board: PairBoard) -> list[Piece]:
     """Say who leads, and how sure that is, in pieces, so that a page can link the arms that it names."""
     if not board.arms:
-        return [Part("Nobody has voted yet." if board.by != "verdicts" else "No judge has compared answers yet.")]
+        return [Piece("Nobody has voted yet." if board.by != "verdicts" else "No judge has compared answers yet.")]
     if not board.rated:
-        return [Part(f"{counted(board)} so far: too few to say who leads.")]
+        return [Piece(f"{counted(board)} so far: too few to say who leads.")]
     leading, behind = board.leading, [arm for arm in board.arms if arm.rank > 1]
     first, by = board.arms[0], _BY[board.by]
     if first.rank > 1 or not behind:
@@ -31,27 +31,27 @@ def board_headline(board: PairBoard) -> list[Part]:
     gap = behind[0].to_first
     if gap is None or not gap.decided:
         return first_parts(leading, len(board.arms), by)
-    preferred = Part(f" {_preferred(gap)}.")
+    preferred = Piece(f" {_preferred(gap)}.")
     if len(leading) == 1:
         return [
             arm_part(first),
-            Part(f" leads{by}: {_WHO[board.by]} it to "),
+            Piece(f" leads{by}: {_WHO[board.by]} it to "),
             arm_part(behind[0]),
-            Part(_next(board)),
+            Piece(_next(board)),
             preferred,
         ]
-    tied = Part(f" are tied for first{by}; {_WHO[board.by]} ")
-    return [*name_parts(leading), tied, arm_part(first), Part(" to "), arm_part(behind[0]), preferred]
+    tied = Piece(f" are tied for first{by}; {_WHO[board.by]} ")
+    return [*name_parts(leading), tied, arm_part(first), Piece(" to "), arm_part(behind[0]), preferred]
 
 
-def _undecided(board: PairBoard) -> list[Part]:
+def _undecided(board: PairBoard) -> list[Piece]:
     """Say that no arm is better than another by these votes."""
     if len(board.arms) != 2:
-        return [Part(f"Too close to call by {counted(board)}: no clear leader among the {len(board.arms)} arms.")]
+        return [Piece(f"Too close to call by {counted(board)}: no clear leader among the {len(board.arms)} arms.")]
     first, other = board.arms
     return [
-        arm_part(first), Part(" and "), arm_part(other),
-        Part(f" are too close to call by {counted(board)}: {first.label} is preferred {_preferred(other.to_first)}."),
+        arm_part(first), Piece(" and "), arm_part(other),
+        Piece(f" are too close to call by {counted(board)}: {first.label} is preferred {_preferred(other.to_first)}."),
     ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from fairtrial.core.formatting import money, number
 from fairtrial.text.printable import counted
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.planning import ArmVariance, PairPower
+    from fairtrial.analyse.planning import Advice, ArmVariance, PairPower
 
 NEEDED = "cases needed to detect"
 ROUGH = (
@@ -16,6 +16,23 @@ ROUGH = (
     "are needed."
 )
 VARIANCE_COLUMNS = ("arm", "std. error", "cases", "repeats", "judge", "best repeats")
+_SPEND_ON = {
+    "cases": "more cases",
+    "repeats": "more repeats of the same cases",
+    "judgements": "more judgements of the same answers (`panel: {judgements: N}`)",
+}
+_NO_ADVICE = {
+    "nothing_varies": "nothing varies: every case has the same score",
+    "noise_unknown": "one answer per case cannot separate the model's noise from differences between cases: use 3 "
+    "repeats",
+}
+
+
+def in_words(advice: Advice) -> str:
+    """Return what to spend the next dollar on."""
+    if advice.what in _NO_ADVICE:
+        return _NO_ADVICE[advice.what]
+    return f"spend on {_SPEND_ON[advice.what]}: that reduces the uncertainty most for its price"
 
 
 def power_line(pair: PairPower, power: float) -> str:

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairtrial.analyse.asked import asked_words
 from fairtrial.core.formatting import Scale as DifferenceScale
 from fairtrial.core.formatting import deviation, money, number, plus_minus, signs
 from fairtrial.core.money import total
 from fairtrial.core.questions import repeated_words
+from fairtrial.present.words.asked import asked_words
 from fairtrial.present.words.judges import rubric_words
 from fairtrial.scorers.golden_judge import METRICS
 from fairtrial.text.printable import counted, one_line

@@ -37,7 +37,7 @@ DECIDED = ("better", "worse", "equivalent")
 _WHOLE_POINTS = 3  # from here on, a sentence gives whole points
 
 
-class Part(NamedTuple):
+class Piece(NamedTuple):
     """A piece of a sentence: the name of an arm, which a page can link, or the words between names."""
 
     text: str
@@ -105,47 +105,47 @@ def _ahead_first(lead: Lead) -> Lead:
     return lead.turned() if behind else lead
 
 
-def verdict_parts(lead: Lead, margin: float | None = None, failed: int = 0) -> list[Part]:
+def verdict_parts(lead: Lead, margin: float | None = None, failed: int = 0) -> list[Piece]:
     """State the verdict on two arms in one sentence, in pieces."""
     lead = _ahead_first(lead)
-    one, other, on = Part(lead.one, lead.one), Part(lead.other, lead.other), on_words(lead)
-    both = [one, Part(" and "), other]
+    one, other, on = Piece(lead.one, lead.one), Piece(lead.other, lead.other), on_words(lead)
+    both = [one, Piece(" and "), other]
     if lead.lead is None:
-        return [*both, Part(" have no cases in common.")]
+        return [*both, Piece(" have no cases in common.")]
     if lead.verdict == "better":
         by, after = (" better", f"{on} by {amount(lead)}") if lead.metric else (f" {amount(lead)} better", "")
-        return [one, Part(f" is{by} than "), other, Part(f"{after}{bounds_words(lead)}.")]
+        return [one, Piece(f" is{by} than "), other, Piece(f"{after}{bounds_words(lead)}.")]
     if lead.verdict == "equivalent":
-        return [*both, Part(f" are equivalent{on} within {margin_words(margin, lead.metric)}{_signed(lead)}.")]
+        return [*both, Piece(f" are equivalent{on} within {margin_words(margin, lead.metric)}{_signed(lead)}.")]
     if lead.verdict == "depends on failures":
         which = f"the {counted(failed, 'failed trial')}" if failed else "the trials that failed"
         said = f"{on} depends on {which}; without them, it is ahead by {amount(lead)}{_signed(lead)}."
-        return [Part("Whether "), one, Part(" is better than "), other, Part(said)]
-    return [*both, Part(f" are too close to call{on}: "), *_so_far(lead)]
+        return [Piece("Whether "), one, Piece(" is better than "), other, Piece(said)]
+    return [*both, Piece(f" are too close to call{on}: "), *_so_far(lead)]
 
 
-def _so_far(lead: Lead) -> list[Part]:
+def _so_far(lead: Lead) -> list[Piece]:
     """Describe two arms that are too close to call."""
     if lead.cases == 1:
-        return [Part("there is only one case."), *(_here(lead.here) if lead.here else ())]
+        return [Piece("there is only one case."), *(_here(lead.here) if lead.here else ())]
     if not round(lead.lead or 0.0, 12):
-        return [Part(f"they are level{_signed(lead)}.")]
-    return [Part(lead.one, lead.one), Part(f" is ahead by {amount(lead, whole=False)}{_signed(lead)}.")]
+        return [Piece(f"they are level{_signed(lead)}.")]
+    return [Piece(lead.one, lead.one), Piece(f" is ahead by {amount(lead, whole=False)}{_signed(lead)}.")]
 
 
-def _here(lead: Lead) -> list[Part]:
+def _here(lead: Lead) -> list[Piece]:
     """Compare two arms on the only case, over their answers to it."""
     lead = _ahead_first(lead)
     said = " On this case, "
     if not round(lead.lead or 0.0, 12):
-        return [Part(f"{said}they are level{_signed(lead)}.")]
+        return [Piece(f"{said}they are level{_signed(lead)}.")]
     how = "better" if lead.verdict == "better" else "ahead"
     bounds = bounds_words(lead) if how == "better" else _signed(lead)
     by = amount(lead, whole=how == "better")
-    return [Part(said), Part(lead.one, lead.one), Part(f" is {how} by {by}{bounds}.")]
+    return [Piece(said), Piece(lead.one, lead.one), Piece(f" is {how} by {by}{bounds}.")]
 
 
-def pair_parts(pair: Comparison, margin: float | None = None) -> list[Part]:
+def pair_parts(pair: Comparison, margin: float | None = None) -> list[Piece]:
     """State the verdict on a pair, in pieces."""
     return verdict_parts(lead_of(pair), margin)
 
@@ -155,7 +155,7 @@ def pair_sentence(pair: Comparison, margin: float | None = None) -> str:
     return joined(pair_parts(pair, margin))
 
 
-def joined(parts: Sequence[Part]) -> str:
+def joined(parts: Sequence[Piece]) -> str:
     """Return the text of a sentence that was made in pieces."""
     return "".join(part.text for part in parts)
 

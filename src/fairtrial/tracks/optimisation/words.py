@@ -10,7 +10,7 @@ from fairtrial.analyse.leaderboard import Leaderboard, comparison_leaderboard
 from fairtrial.core.formatting import Scale, signs
 from fairtrial.present.words.comparisons import p_words
 from fairtrial.present.words.leaderboards import headline_parts
-from fairtrial.present.words.verdicts import WORDS, Part
+from fairtrial.present.words.verdicts import WORDS, Piece
 from fairtrial.text.printable import counted
 from fairtrial.tracks.optimisation.analysis import QUALITY_COMPOSITE, OptimisationReport
 from fairtrial.tracks.optimisation.style_tables import MEASURES, Group, gap_measures, gap_table, style_table
@@ -34,12 +34,12 @@ def headline(report: OptimisationReport) -> str:
     return "".join(part.text for part in headline_of(report))
 
 
-def headline_of(report: OptimisationReport) -> list[Part]:
+def headline_of(report: OptimisationReport) -> list[Piece]:
     """Return the headline in pieces, so that a page can link the arms."""
     leaderboard = leaderboard_of(report)
     if leaderboard is None:
-        return [Part("One style only: there is nothing to compare it with.")]
-    return [part if part.arm else Part(_of_instances(part.text)) for part in headline_parts(leaderboard)]
+        return [Piece("One style only: there is nothing to compare it with.")]
+    return [part if part.arm else Piece(_of_instances(part.text)) for part in headline_parts(leaderboard)]
 
 
 def _of_instances(text: str) -> str:
