@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fairtrial.present.charts.axis import Axis, linear_axis
-from fairtrial.present.charts.marks import Interval, drawing, key_line
-from fairtrial.present.charts.svg import label, line, percent, tag, words
+from fairtrial.present.charts.marks import Interval, drawing, key_line, mark_table, rule
+from fairtrial.present.charts.svg import label, line, named, percent, rect, tag, words
 from fairtrial.text.printable import counted
 
 _HEIGHT = 230
@@ -32,7 +32,7 @@ def histogram(
     top = max(y_axis.high, 1.0)
     x_axis = linear_axis((-scale, scale), most=9)
     x_axis = Axis(-scale, scale, tuple(tick for tick in x_axis.ticks if -scale <= tick <= scale))
-    parts = [_rule(100 - 100 * tick / top, f"{tick:g}") for tick in y_axis.ticks if tick == int(tick)]
+    parts = [rule(100 * tick / top, f"{tick:g}") for tick in y_axis.ticks if tick == int(tick)]
     for number, count in enumerate(counts):
         if not count:
             continue
@@ -65,13 +65,6 @@ def _span(centre: float, width: float) -> str:
     return f"{low:+.4g} to {high:+.4g}".replace("-", "−")
 
 
-def _rule(y: float, text: str) -> str:
-    at = percent(y)
-    return tag("line", class_="g", x1="0%", x2="100%", y1=at, y2=at) + tag(
-        "text", text, x="0%", y=at, dx="-10", dy="4", text_anchor="end"
-    )
-
-
 def _mean(axis: Axis, mean: float, ci: Interval | None) -> str:
     y = 8
     drawn = line(axis.at(ci[0]), axis.at(ci[1]), y, y, "iv tk") if ci is not None else ""
@@ -85,7 +78,7 @@ def balance(ahead: int, level: int, behind: int) -> str:
     for count, kind in ((ahead, "bar lead"), (level, "bar"), (behind, "bar behind")):
         share = 100 * count / whole
         if count:
-            parts.append(tag("rect", class_=kind, x=percent(at), width=percent(share), y=0, height=10))
+            parts.append(rect(at, share, 0, 10, kind))
         at += share
     said = [f"ahead on {ahead}", f"level on {level}", f"behind on {behind}"]
     names = tag("p", *(tag("span", text) for text in said), class_="ends")
@@ -101,19 +94,7 @@ def shares(rows: Sequence[tuple[str, Sequence[float]]], parts: Sequence[str]) ->
         for number, value in enumerate(values):
             if value > 0:
                 tip = f"{parts[number]}|{100 * value:.0f} %"
-                kind = kinds[number % len(kinds)]
-                rects.append(
-                    tag(
-                        "rect",
-                        class_=kind,
-                        x=percent(100 * at),
-                        width=percent(100 * value),
-                        y=4,
-                        height=14,
-                        data_tip=tip,
-                        tabindex="0",
-                    )
-                )
+                rects.append(rect(100 * at, 100 * value, 4, 14, kinds[number % len(kinds)], tip=tip))
             at += value
         said = ", ".join(f"{part} {100 * value:.0f} %" for part, value in zip(parts, values, strict=True) if value > 0)
         cells = tag("td", drawing(22, *rects, says=f"{name}: {said}", interactive=True))
@@ -138,26 +119,13 @@ def bars(rows: Sequence[BarRow], *, name: str, number_name: str, whole: float | 
     longest = whole or max((sum(amount for amount, _, _ in row.parts) for row in rows), default=0.0) or 1.0
     body = []
     for row in rows:
-        at, rects = 0.0, [tag("rect", class_="track", x="0%", width="100%", y=8, height=10)]
+        at, rects = 0.0, [rect(0, 100, 8, 10, "track")]
         for amount, kind, tip in row.parts:
             if amount > 0:
                 share = 100 * amount / longest
-                rects.append(
-                    tag("rect", class_=f"bar {kind}".strip(), x=percent(at), width=percent(share), y=8, height=10,
-                        data_tip=tip or None, tabindex="0" if tip else None)
-                )  # fmt: skip
+                rects.append(rect(at, share, 8, 10, f"bar {kind}".strip(), tip=tip))
                 at += share
-        label_cell = tag("a", words(row.label), href=row.href) if row.href else words(row.label)
-        shown = tag("b", words(row.shown)), " ", tag("small", words(row.more))
         said = f"{row.label}: {row.shown} {row.more}".strip()
-        body.append(
-            tag(
-                "tr",
-                tag("th", label_cell, scope="row"),
-                tag("td", drawing(26, *rects, says=said, interactive=True), class_="catp"),
-                tag("td", *shown, class_="num"),
-            )
-        )
-    head = tag("tr", tag("th", words(name), scope="col"), tag("td", class_="catp"),
-               tag("th", words(number_name), class_="num", scope="col"))  # fmt: skip
-    return tag("table", tag("thead", head), tag("tbody", *body), class_="tbl kinds")
+        shown = f"{tag('b', words(row.shown))} {tag('small', words(row.more))}"
+        body.append((named(row.label, row.href), drawing(26, *rects, says=said, interactive=True), shown))
+    return mark_table(name, number_name, "", body)

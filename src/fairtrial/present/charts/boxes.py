@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fairtrial.present.charts.axis import linear_axis, log_axis
-from fairtrial.present.charts.marks import drawing, grid_lines, tick_labels
-from fairtrial.present.charts.svg import dot, line, tag, words
+from fairtrial.present.charts.marks import drawing, grid_lines, mark_table, tick_labels
+from fairtrial.present.charts.svg import dot, line, named, words
 
 
 class Box(NamedTuple):
@@ -25,24 +25,10 @@ def boxes(rows: Sequence[Box], *, name: str, unit: str = "") -> str:
     positive = [value for value in values if value > 0]
     log = bool(positive) and len(positive) == len(values) and max(positive) / min(positive) > 100
     axis = log_axis(values) if log else linear_axis(values, include=(0.0,), most=5)
-    head = tag(
-        "tr",
-        tag("th", "Arm", scope="col"),
-        tag("td", drawing(20, tick_labels(axis, y=14, unit=unit)), class_="catp"),
-        tag("th", words(name), class_="num", scope="col"),
-    )
     body = []
     for row in rows:
         p5, p25, p50, p75, p95 = (axis.at(value) for value in row.quantiles)
         parts = (line(p5, p95, 13, 13, "iv thin"), line(p25, p75, 13, 13, "iv2"), dot(p50, 13, 4.5, "pt"))
-        says = f"median {row.shown}"
-        name_of_row = tag("a", words(row.label), href=row.href) if row.href else words(row.label)
-        body.append(
-            tag(
-                "tr",
-                tag("th", name_of_row, scope="row"),
-                tag("td", drawing(26, grid_lines(axis, 26), *parts, says=says), class_="catp"),
-                tag("td", words(row.shown), class_="num"),
-            )
-        )
-    return tag("table", tag("thead", head), tag("tbody", *body), class_="tbl kinds")
+        picture = drawing(26, grid_lines(axis, 26), *parts, says=f"median {row.shown}")
+        body.append((named(row.label, row.href), picture, words(row.shown)))
+    return mark_table("Arm", name, drawing(20, tick_labels(axis, y=14, unit=unit)), body)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fairtrial.present.charts.axis import Axis, linear_axis
-from fairtrial.present.charts.marks import Interval, Tone, drawing
+from fairtrial.present.charts.marks import Interval, Tone, drawing, ends_of, rules, upright
 from fairtrial.present.charts.svg import dot, label, line, link, percent, tag, words
 
 _HEIGHT, _SMALL = 270, 110
@@ -27,7 +27,7 @@ class Curve(NamedTuple):
 def curves(lines: Sequence[Curve], *, within: tuple[float, float] | None = (0.0, 100.0)) -> str:
     """Return scores by date with their intervals, each line named at its end."""
     dates, y_axis = _axes(lines, within)
-    parts = [_rules(y_axis), _dates(dates, _HEIGHT + 18)]
+    parts = [rules(y_axis), _dates(dates, _HEIGHT + 18)]
     for number, one in enumerate(lines):
         parts += _curve(one, dates, y_axis, shift=_SHIFT * (number - (len(lines) - 1) / 2))
     parts += [
@@ -51,7 +51,7 @@ def small_curves(lines: Sequence[Curve], *, within: tuple[float, float] | None =
     ends = Axis(dates.low, dates.high, (dates.ticks[0], dates.ticks[-1]))
     drawn = []
     for one in lines:
-        parts = [_rules(y_axis), _dates(ends, _SMALL + 16), *_curve(one, dates, y_axis)]
+        parts = [rules(y_axis), _dates(ends, _SMALL + 16), *_curve(one, dates, y_axis)]
         plot = drawing(_SMALL, *parts, says=_spoken([one]), interactive=True)
         drawn.append(tag("figure", tag("figcaption", words(one.name)), tag("div", plot, class_="plotbox over small")))
     return tag("div", *drawn, class_="multiples")
@@ -65,19 +65,9 @@ def _axes(lines: Sequence[Curve], within: tuple[float, float] | None) -> tuple[A
         first, last = first - 43200, last + 43200
     room = 0.03 * (last - first)
     first, last = first - room, last + room
-    values = [end for one in lines for _, value, ci, _ in one.points for end in (*(ci or ()), value)]
+    values = ends_of((value, ci) for one in lines for _, value, ci, _ in one.points)
     y_axis = linear_axis(values, within=within, least=10 if within else 0)
     return Axis(first, last, tuple(first + (last - first) * n / 4 for n in range(5))), y_axis
-
-
-def _rules(y_axis: Axis) -> str:
-    """Return a line for every value on the axis."""
-    parts = []
-    for tick in y_axis.ticks:
-        y = percent(100 - y_axis.at(tick))
-        parts.append(tag("line", class_="g", x1="0%", x2="100%", y1=y, y2=y))
-        parts.append(tag("text", y_axis.words(tick), x="0%", y=y, dx="-10", dy="4", text_anchor="end"))
-    return "".join(parts)
 
 
 def _dates(dates: Axis, y: int) -> str:
@@ -118,19 +108,13 @@ def _curve(one: Curve, dates: Axis, y_axis: Axis, *, shift: float = 0.0) -> list
     ordered = sorted(one.points)
     for (t1, v1, *_), (t2, v2, *_) in pairwise(ordered):
         y1, y2 = (percent(100 - y_axis.at(value)) for value in (v1, v2))
-        x1, x2 = (percent(dates.at(at) + shift) for at in (t1, t2))
-        drawn.append(tag("line", class_=f"cv {one.tone}".strip(), x1=x1, x2=x2, y1=y1, y2=y2))
+        drawn.append(line(dates.at(t1) + shift, dates.at(t2) + shift, y1, y2, f"cv {one.tone}".strip()))
     for at, value, ci, href in ordered:
-        x = dates.at(at) + shift
-        parts = []
-        if ci is not None:
-            low, high = (percent(100 - y_axis.at(end)) for end in ci)
-            parts.append(line(x, x, low, high, f"iv thin {one.tone}".strip()))
-        parts.append(dot(x, percent(100 - y_axis.at(value)), 4.5, f"pt {one.tone}".strip()))
+        mark = upright(y_axis, dates.at(at) + shift, value, ci, r=4.5, tone=one.tone)
         bounds = "" if ci is None else f" (95 % CI {ci[0]:.1f} to {ci[1]:.1f})"
         moment = datetime.fromtimestamp(at, UTC).strftime("%d %b %Y, %H:%M UTC").lstrip("0")
         name = one.name.replace("|", "/")
-        drawn.append(link(href, *parts, tip=f"{name}|{value:.1f}{bounds}|{moment}"))
+        drawn.append(link(href, mark, tip=f"{name}|{value:.1f}{bounds}|{moment}"))
     return drawn
 
 
@@ -149,10 +133,7 @@ def sparkline(values: Sequence[float]) -> str:
     axis = linear_axis(values, least=5)
     step = 94 / (len(values) - 1)
     ys = [percent(12 + 0.76 * (100 - axis.at(value))) for value in values]
-    parts = [
-        tag("line", class_="cv lead", x1=percent(3 + step * n), x2=percent(3 + step * (n + 1)), y1=ys[n], y2=ys[n + 1])
-        for n in range(len(values) - 1)
-    ]
+    parts = [line(3 + step * n, 3 + step * (n + 1), *pair, "cv lead") for n, pair in enumerate(pairwise(ys))]
     end = dot(97, ys[-1], 3, "pt lead")
     shown = ", ".join(f"{value:.0f}" for value in values)
     return drawing(28, *parts, end, says=f"the last {len(values)} runs: {shown}", kind="spark")

@@ -6,8 +6,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fairtrial.present.charts.axis import Axis, linear_axis
-from fairtrial.present.charts.marks import Interval, Tone, drawing, grid_lines, mark, spoken, tick_labels, verdict_mark
-from fairtrial.present.charts.svg import line, tag, words
+from fairtrial.present.charts.marks import (
+    Interval,
+    Tone,
+    drawing,
+    ends_of,
+    grid_lines,
+    mark,
+    mark_table,
+    spoken,
+    tick_labels,
+    verdict_mark,
+)
+from fairtrial.present.charts.svg import line, named, tag, words
 
 _ROW, _HEAD = 40, 22
 _JOIN = 9  # from one bracket to the next
@@ -46,10 +57,10 @@ class Forest(NamedTuple):
 
 def forest(chart: Forest) -> str:
     """Return the table."""
-    ends = [end for row in chart.rows for end in (*(row.ci or ()), *(() if row.value is None else (row.value,)))]
+    ends = ends_of((row.value, row.ci) for row in chart.rows)
     axis = linear_axis(ends, within=chart.within, least=20 if chart.within else 0)
     others = [row for row in chart.rows if row.difference is not None]
-    gaps = [end for row in others for end in (*(row.difference_ci or ()), row.difference or 0.0)]
+    gaps = ends_of((row.difference, row.difference_ci) for row in others)
     gap_axis = linear_axis(gaps, include=(0.0,), most=5) if chart.first and others else None
     leader = next((row.value for row in chart.rows if row.value is not None), None) if len(chart.rows) > 1 else None
     joins = _joins(chart)
@@ -99,16 +110,12 @@ def _joins(chart: Forest) -> dict[str, str]:
     return cells
 
 
-def _name(row: ForestRow) -> str:
-    return tag("a", words(row.label), href=row.href, data_tip=row.tip or None) if row.href else words(row.label)
-
-
 def _row(row: ForestRow, axis: Axis, gap_axis: Axis | None, leader: float | None, joins: str | None) -> str:
     reference = "" if leader is None else line(axis.at(leader), axis.at(leader), 0, _ROW, "ref")
     drawn = mark(axis, row.value, row.ci, y=_ROW // 2, tone="lead" if row.lead else "")
     cells = [
         tag("td", words(row.rank), class_="rank"),
-        tag("th", _name(row), class_="arm", scope="row"),
+        tag("th", named(row.label, row.href, row.tip), class_="arm", scope="row"),
         tag(
             "td",
             drawing(_ROW, grid_lines(axis, _ROW), reference, drawn, says=spoken(row.shown, row.bounds)),
@@ -146,34 +153,16 @@ def small_forest(
     within: tuple[float, float] | None = None,
 ) -> str:
     """Return a small table with a mark per row: values or differences by kind of case."""
-    ends = [end for row in rows for end in (*(row.ci or ()), *(() if row.value is None else (row.value,)))]
+    ends = ends_of((row.value, row.ci) for row in rows)
     axis = linear_axis(ends, include=() if zero is None else (zero,), within=within, most=4)
-    signed = zero is not None
-    head = tag(
-        "tr",
-        tag("th", words(name), scope="col"),
-        tag("td", drawing(20, tick_labels(axis, signed=signed, y=14)), class_="catp"),
-        tag("th", words(number_name), class_="num", scope="col"),
-    )
-    body = [
-        tag(
-            "tr",
-            tag("th", _name(row), tag("small", words(row.rank)) if row.rank else "", scope="row"),
-            tag(
-                "td",
-                drawing(
-                    26,
-                    grid_lines(axis, 26, zero=zero),
-                    mark(axis, row.value, row.ci, y=13, r=5, tone=row.tone),
-                    says=spoken(row.shown, row.bounds),
-                ),
-                class_="catp",
-            ),
-            tag("td", tag("b", words(row.shown)), " ", tag("small", words(row.bounds)), class_="num"),
-        )
-        for row in rows
-    ]
-    return tag("table", tag("thead", head), tag("tbody", *body), class_="tbl kinds")
+    body = []
+    for row in rows:
+        label = named(row.label, row.href, row.tip) + (tag("small", words(row.rank)) if row.rank else "")
+        drawn = mark(axis, row.value, row.ci, y=13, r=5, tone=row.tone)
+        picture = drawing(26, grid_lines(axis, 26, zero=zero), drawn, says=spoken(row.shown, row.bounds))
+        body.append((label, picture, f"{tag('b', words(row.shown))} {tag('small', words(row.bounds))}"))
+    ticks = tick_labels(axis, signed=zero is not None, y=14)
+    return mark_table(name, number_name, drawing(20, ticks), body)
 
 
 def mean_axis(intervals: Sequence[Interval | None], values: Sequence[float]) -> Axis:

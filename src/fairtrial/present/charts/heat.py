@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from fairtrial.present.charts.marks import drawing, key_line
-from fairtrial.present.charts.svg import percent, tag, words
+from fairtrial.present.charts.svg import rect, tag, words
 
 _KEY = (("h0", "0"), ("h2", "50"), ("h5", "100"), ("none", "no score"))
 
@@ -35,16 +35,7 @@ def strips(rows: Sequence[HeatRow]) -> str:
         values, at, parts = row.values, 0, []
         for kind, group in groupby(map(step, values)):
             size = len(list(group))
-            parts.append(
-                tag(
-                    "rect",
-                    class_=kind,
-                    x=percent(100 * at / len(values)),
-                    width=percent(100 * size / len(values)),
-                    y=0,
-                    height=22,
-                )
-            )
+            parts.append(rect(100 * at / len(values), 100 * size / len(values), 0, 22, kind))
             at += size
         cells += [
             tag("span", words(row.label), class_="lbl"),

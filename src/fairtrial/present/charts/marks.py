@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from fairtrial.present.charts.axis import Axis
-from fairtrial.present.charts.svg import dot, label, line, tag
+from fairtrial.present.charts.svg import dot, label, line, percent, tag, words
 
 Tone = Literal["", "lead", "behind", "same", "unsure"]
 Interval = tuple[float, float]
@@ -31,6 +31,48 @@ def mark(axis: Axis, value: float | None, ci: Interval | None, *, y: int, r: flo
     if value is not None:
         drawn.append(dot(axis.at(value), y, r, f"pt {tone}".strip()))
     return "".join(drawn)
+
+
+def upright(axis: Axis, x: float, value: float, ci: Interval | None, *, r: float, tone: Tone, kind: str = "pt") -> str:
+    """Return a value as a dot with its interval as a vertical line."""
+    drawn = ""
+    if ci is not None:
+        low, high = (percent(100 - axis.at(end)) for end in ci)
+        drawn = line(x, x, low, high, f"iv thin {tone}".strip())
+    return drawn + dot(x, percent(100 - axis.at(value)), r, f"{kind} {tone}".strip())
+
+
+def rule(position: float, text: str) -> str:
+    """Return a horizontal line with its number, at a position from below."""
+    y = percent(100 - position)
+    return tag("line", class_="g", x1="0%", x2="100%", y1=y, y2=y) + tag(
+        "text", text, x="0%", y=y, dx="-10", dy="4", text_anchor="end"
+    )
+
+
+def rules(axis: Axis) -> str:
+    """Return a horizontal line for every tick."""
+    return "".join(rule(axis.at(tick), axis.words(tick)) for tick in axis.ticks)
+
+
+def ends_of(marks: Iterable[tuple[float | None, Interval | None]]) -> list[float]:
+    """Return what an axis of values with intervals has to show."""
+    return [end for value, ci in marks for end in (*(ci or ()), *(() if value is None else (value,)))]
+
+
+def mark_table(name: str, number_name: str, ticks: str, rows: Iterable[tuple[str, str, str]]) -> str:
+    """Return a table of names, pictures below the ticks, and numbers."""
+    head = tag(
+        "tr",
+        tag("th", words(name), scope="col"),
+        tag("td", ticks, class_="catp"),
+        tag("th", words(number_name), class_="num", scope="col"),
+    )
+    body = (
+        tag("tr", tag("th", label, scope="row"), tag("td", picture, class_="catp"), tag("td", shown, class_="num"))
+        for label, picture, shown in rows
+    )
+    return tag("table", tag("thead", head), tag("tbody", *body), class_="tbl kinds")
 
 
 def spoken(shown: str, bounds: str) -> str:

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from fairtrial.present.charts.marks import GLYPHS, Tone, drawing, key_line
-from fairtrial.present.charts.svg import percent, tag, words
+from fairtrial.present.charts.svg import rect, tag, words
 
 _NUMBERS = 8  # arms up to which a cell has room for its numbers
 _CELLS = 20  # arms up to which every pair is a cell of its own
@@ -75,9 +75,7 @@ def _bands(chart: Matrix) -> str:
         for tone, group in groupby(cells, key=lambda cell: (cell.tone, cell.strong)):
             size = len(list(group))
             kind = f"band-{tone[0] or 'none'}{' strong' if tone[1] else ''}"
-            parts.append(
-                tag("rect", class_=kind, x=percent(100 * at / count), width=percent(100 * size / count), y=1, height=10)
-            )
+            parts.append(rect(100 * at / count, 100 * size / count, 1, 10, kind))
             at += size
         wins = sum(cell.tone == "lead" for cell in cells)
         said = f"better than {wins} of the {len(cells)} arms below it"

@@ -7,8 +7,18 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fairtrial.present.charts.axis import Axis, linear_axis, log_axis
-from fairtrial.present.charts.marks import Interval, Tone, drawing, grid_lines, tick_labels
-from fairtrial.present.charts.svg import dot, label, line, link, percent, tag, words
+from fairtrial.present.charts.marks import (
+    Interval,
+    Tone,
+    drawing,
+    ends_of,
+    grid_lines,
+    mark_table,
+    rules,
+    tick_labels,
+    upright,
+)
+from fairtrial.present.charts.svg import dot, label, line, link, named, percent, tag, words
 
 _WIDTH, _HEIGHT = 560.0, 270.0  # of a usual plot, to place labels
 _NARROW = 300.0  # width of a plot on a phone
@@ -37,7 +47,7 @@ def scatter(
     within: tuple[float, float] | None = (0.0, 100.0),
 ) -> str:
     """Return a plot of points with their intervals, and the line of those that no other beats at a lower price."""
-    ends = [end for point in points for end in (*(point.ci or ()), point.y)]
+    ends = ends_of((point.y, point.ci) for point in points)
     y_axis = linear_axis(ends, within=within, least=10 if within else 0)
     x_axis = (
         log_axis([point.x for point in points]) if log else linear_axis([point.x for point in points], include=(0,))
@@ -56,34 +66,17 @@ def scatter(
 
 
 def _frame(x_axis: Axis, y_axis: Axis, unit: str) -> str:
-    parts = []
-    for tick in y_axis.ticks:
-        y = percent(100 - y_axis.at(tick))
-        parts.append(tag("line", class_="g", x1="0%", x2="100%", y1=y, y2=y))
-        parts.append(tag("text", y_axis.words(tick), x="0%", y=y, dx="-10", dy="4", text_anchor="end"))
-    for tick in x_axis.ticks:
-        parts.append(
-            tag(
-                "text",
-                f"{unit}{x_axis.words(tick)}",
-                x=percent(x_axis.at(tick)),
-                y="100%",
-                dy="18",
-                text_anchor="middle",
-            )
-        )
-    return "".join(parts)
+    numbers = (
+        tag("text", f"{unit}{x_axis.words(tick)}", x=percent(x_axis.at(tick)), y="100%", dy="18", text_anchor="middle")
+        for tick in x_axis.ticks
+    )
+    return "".join([rules(y_axis), *numbers])
 
 
 def _point(point: Point, x_axis: Axis, y_axis: Axis, *, best: bool) -> str:
-    x, y = x_axis.at(point.x), percent(100 - y_axis.at(point.y))
-    kind = f"pt {point.tone}" if best else f"pt open {point.tone}"
-    parts = []
-    if point.ci is not None:
-        low, high = (percent(100 - y_axis.at(end)) for end in point.ci)
-        parts.append(line(x, x, low, high, f"iv thin {point.tone}".strip()))
-    parts.append(dot(x, y, 6, kind.strip()))
-    return link(point.href, *parts, tip=point.tip or point.name)
+    kind = "pt" if best else "pt open"
+    drawn = upright(y_axis, x_axis.at(point.x), point.y, point.ci, r=6, tone=point.tone, kind=kind)
+    return link(point.href, drawn, tip=point.tip or point.name)
 
 
 def _undominated(points: Sequence[Point]) -> list[Point]:
@@ -191,20 +184,12 @@ class DotRow(NamedTuple):
 def dot_rows(rows: Sequence[DotRow], *, name: str, number_name: str, within: tuple[float, float] | None = None) -> str:
     """Return every value as a dot, a row per group; filled where it counts, open where it does not."""
     axis = linear_axis([value for row in rows for value, *_ in row.dots], include=(0.0,), within=within, most=5)
-    head = tag(
-        "tr",
-        tag("th", words(name), scope="col"),
-        tag("td", drawing(20, tick_labels(axis, y=14)), class_="catp"),
-        tag("th", words(number_name), class_="num", scope="col"),
-    )
     body = []
     for row in rows:
-        marks = _stacked(row, axis)
-        label_cell = tag("a", words(row.label), href=row.href) if row.href else words(row.label)
-        picture = drawing(_TALL, grid_lines(axis, _TALL), *marks, says=f"{row.label}: {row.shown}", interactive=True)
-        cells = tag("td", picture, class_="catp"), tag("td", words(row.shown), class_="num")
-        body.append(tag("tr", tag("th", label_cell, scope="row"), *cells))
-    return tag("table", tag("thead", head), tag("tbody", *body), class_="tbl kinds")
+        parts = grid_lines(axis, _TALL), *_stacked(row, axis)
+        picture = drawing(_TALL, *parts, says=f"{row.label}: {row.shown}", interactive=True)
+        body.append((named(row.label, row.href), picture, words(row.shown)))
+    return mark_table(name, number_name, drawing(20, tick_labels(axis, y=14)), body)
 
 
 def _stacked(row: DotRow, axis: Axis) -> list[str]:
@@ -232,11 +217,6 @@ def _marks(points: Sequence[Point], axis: Axis, r: float) -> list[str]:
         place = round(axis.at(point.x) / 2)
         number = taken[place] = taken.get(place, -1) + 1
         side = (-1) ** number * ((number + 1) // 2)  # 0, −1, 1, −2, 2 …
-        x = axis.at(point.x) + 1.8 * side
-        parts = []
-        if point.ci is not None:
-            low, high = (percent(100 - axis.at(end)) for end in point.ci)
-            parts.append(line(x, x, low, high, f"iv thin {point.tone}".strip()))
-        parts.append(dot(x, percent(100 - axis.at(point.y)), r, f"pt {point.tone}".strip()))
-        drawn.append(link(point.href, *parts, tip=point.tip))
+        one = upright(axis, axis.at(point.x) + 1.8 * side, point.y, point.ci, r=r, tone=point.tone)
+        drawn.append(link(point.href, one, tip=point.tip))
     return drawn

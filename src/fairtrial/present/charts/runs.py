@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fairtrial.present.charts.axis import linear_axis
 from fairtrial.present.charts.marks import Interval, drawing, grid_lines, tick_labels
-from fairtrial.present.charts.svg import dot, line, link, percent, tag, words
+from fairtrial.present.charts.svg import dot, line, link, rect, tag, words
 
 _ROW = 56
 
@@ -46,14 +46,7 @@ def runs_chart(rows: Sequence[RunDots], *, within: tuple[float, float] | None = 
         band = ""
         if row.again is not None:
             low, high = (axis.at(end) for end in row.again)
-            band = tag(
-                "rect",
-                class_=f"band {tone}".strip(),
-                x=percent(low),
-                width=percent(max(0.3, high - low)),
-                y=6,
-                height=24,
-            )
+            band = rect(low, max(0.3, high - low), 6, 24, f"band {tone}".strip())
         dots = "".join(
             link(href, dot(axis.at(score), 18, 4, f"pt open {tone}".strip()), tip=tip) for score, tip, href in row.runs
         )

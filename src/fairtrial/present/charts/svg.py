@@ -43,6 +43,20 @@ def line(x1: float, x2: float, y1: Text, y2: Text, kind: str) -> str:
     return tag("line", class_=kind, x1=percent(x1), x2=percent(x2), y1=y1, y2=y2)
 
 
+def rect(x: float, width: float, y: int, height: int, kind: str, *, tip: str = "") -> str:
+    """Return a bar between positions in percent; one with a tooltip can be focused."""
+    return tag(
+        "rect",
+        class_=kind,
+        x=percent(x),
+        width=percent(width),
+        y=y,
+        height=height,
+        data_tip=tip or None,
+        tabindex="0" if tip else None,
+    )
+
+
 def dot(x: float, y: Text, r: float, kind: str) -> str:
     """Return a circle."""
     return tag("circle", class_=kind, cx=percent(x), cy=y, r=f"{r:g}")
@@ -59,6 +73,11 @@ def link(href: str, *children: str, tip: str = "", kind: str | None = None) -> s
         said = tip.replace("|", ", ") or None  # marks have no text of their own
         return tag("a", *children, href=href, class_=kind, data_tip=tip or None, aria_label=said)
     return tag("g", *children, class_=kind, data_tip=tip or None, tabindex="0" if tip else None)
+
+
+def named(label: str, href: str = "", tip: str = "") -> str:
+    """Return a name, which leads to its page if it has one."""
+    return tag("a", words(label), href=href, data_tip=tip or None) if href else words(label)
 
 
 def safe(html: str) -> Markup:

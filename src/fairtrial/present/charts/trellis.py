@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fairtrial.present.charts.axis import linear_axis
-from fairtrial.present.charts.marks import Interval, Tone, drawing, grid_lines, mark, spoken
-from fairtrial.present.charts.svg import line, tag, words
+from fairtrial.present.charts.marks import Interval, Tone, drawing, ends_of, grid_lines, mark, spoken
+from fairtrial.present.charts.svg import line, named, tag, words
 
 
 class TrellisCell(NamedTuple):
@@ -39,8 +39,7 @@ def trellis(
 ) -> str:
     """Return a table of kinds × arms; the dashed line is the arm's overall value."""
     cells = [cell for row in rows for cell in row.cells]
-    ends = [end for cell in cells for end in (*(cell.ci or ()), *(() if cell.value is None else (cell.value,)))]
-    axis = linear_axis(ends, within=within, most=4)
+    axis = linear_axis(ends_of((cell.value, cell.ci) for cell in cells), within=within, most=4)
     head = tag("tr", tag("th", words(name), scope="col"), *(tag("th", words(arm), scope="col") for arm in arms))
     body = []
     for row in rows:
@@ -56,6 +55,6 @@ def trellis(
             )
             value = tag("b", words(cell.shown), class_=f"c-{cell.tone}" if cell.tone else None)
             drawn.append(tag("td", tag("div", value, picture, class_="cellp")))
-        label = tag("a", words(row.label), href=row.href) if row.href else words(row.label)
+        label = named(row.label, row.href)
         body.append(tag("tr", tag("th", label, tag("small", words(row.cases)), scope="row"), *drawn))
     return tag("table", tag("thead", head), tag("tbody", *body), class_="trellis")
