@@ -6,12 +6,13 @@ to it among all pairs. The verdict is read off that interval, and so is everythi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from fairtrial.analyse.caveats import Caveat, PlainCaveat
-from fairtrial.analyse.comparison import ComparedArm, Comparison, Comparisons, SourceName
+from fairtrial.analyse.comparison import ComparedArm, Comparison, Comparisons, Silent, SourceName
 from fairtrial.analyse.evidence import Evidence
 from fairtrial.analyse.family import adjusted_p_values, interval_levels
 from fairtrial.analyse.guidance import guidance
@@ -27,10 +28,10 @@ from fairtrial.analyse.score_table import (
     read_scores,
     sources_of,
 )
-from fairtrial.analyse.silence import silent_arms
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats.mean import ALPHA
+from fairtrial.store import outcomes
 
 Pairs = Sequence[tuple[ArmScores, ArmScores]]
 _SAME = 1e-6  # means that differ by less are the same
@@ -234,3 +235,19 @@ def _standing(scores: ScoreTable, arm: ArmScores, metric: str) -> ComparedArm:
         coverage=arm.coverage,
         failed=arm.failures,
     )
+
+
+def silent_arms(arms: Iterable[ArmScores], metric: str) -> list[Silent]:
+    """Return the arms that have no value of a metric."""
+    return [
+        Silent(label=arm.label, ended=arm.ended, failures=_failures(arm) if arm.failures else {})
+        for arm in arms
+        if not arm.values.get(metric)
+    ]
+
+
+def _failures(arm: ArmScores) -> dict[str, int]:
+    kinds: Counter[str] = Counter()
+    for run, _, position in arm.origins:
+        kinds.update(outcomes.failure_kinds(run.store, run.id, position))
+    return dict(kinds.most_common())

@@ -151,6 +151,10 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
         """Return the number of cases on which b is better."""
         return self.count - self.ahead - self.tied
 
+    def of(self, arm: str) -> Comparison:
+        """Return the same comparison with this arm first."""
+        return self if self.a == arm else self.turned()
+
     def turned(self) -> Comparison:
         """Return the same comparison with the arms the other way round: b − a."""
         judged, runs = self.as_judged, self.run_means

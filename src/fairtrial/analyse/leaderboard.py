@@ -14,11 +14,10 @@ from itertools import combinations
 import msgspec
 
 from fairtrial.analyse.arm_scores import ArmScores
-from fairtrial.analyse.compare import decided
+from fairtrial.analyse.compare import decided, silent_arms
 from fairtrial.analyse.comparison import Comparison, Comparisons, Silent, Verdict, opposite
 from fairtrial.analyse.planning import cases_to_see
 from fairtrial.analyse.score_table import ScoreTable, read_scores, sources_of
-from fairtrial.analyse.silence import silent_arms
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.analyse.summary import by_mean
 from fairtrial.stats import Aggregate

@@ -45,7 +45,7 @@ def lifts(store: Store, record: RunRecord, arms: Sequence[Arm], baseline: str | 
         wanted += [(arm.name, base.name) for arm in own if arm is not base]
     comparisons = _compared(store, record)
     return [
-        _lift(pair, arm, base, turned=pair.a != arm)
+        _lift(pair.of(arm), arm, base)
         for arm, base in wanted
         for pair in comparisons
         if {pair.a, pair.b} == {arm, base} and pair.count
@@ -60,12 +60,10 @@ def _compared(store: Store, record: RunRecord) -> list[Comparison]:
     return first + decided(scores, pairs, other_metrics(pairs, scores.primary), primary=False)
 
 
-def _lift(pair: Comparison, arm: str, base: str, *, turned: bool) -> Lift:
-    sign = -1.0 if turned else 1.0
-    bounds = None if pair.ci95 is None else sorted(sign * bound for bound in pair.ci95)
+def _lift(pair: Comparison, arm: str, base: str) -> Lift:
     paired = Paired(
-        difference=None if pair.difference is None else sign * pair.difference + 0.0,
-        ci95=None if bounds is None else (bounds[0] + 0.0, bounds[1] + 0.0),
+        difference=pair.difference,
+        ci95=pair.ci95,
         p_value=pair.p_adjusted,
         std_err=pair.std_err,
         std_dev=pair.std_dev,

@@ -290,15 +290,12 @@ def _own_system(arm: Arm) -> str:
 
 def _difference(pair: Comparison, arm: str) -> OfferDifference:
     """Return a comparison as that of this arm with the other one."""
-    turned = pair.a != arm
-    sign = -1.0 if turned else 1.0
-    bounds = None if pair.ci95 is None else sorted(sign * bound + 0.0 for bound in pair.ci95)
-    opposite: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
+    own = pair.of(arm)
     return OfferDifference(
-        metric=pair.metric,
-        scale=pair.scale,
-        difference=None if pair.difference is None else sign * pair.difference + 0.0,
-        ci95=None if bounds is None else (bounds[0], bounds[1]),
-        verdict=opposite.get(pair.verdict, pair.verdict) if turned else pair.verdict,
-        count=pair.count,
+        metric=own.metric,
+        scale=own.scale,
+        difference=own.difference,
+        ci95=own.ci95,
+        verdict=own.verdict,
+        count=own.count,
     )

@@ -21,10 +21,9 @@ from fairtrial.present.charts.forest import (
 from fairtrial.present.charts.heat import HeatRow, strips
 from fairtrial.present.charts.matrix import Matrix, MatrixCell, matrix
 from fairtrial.present.charts.needed import needed_chart
-from fairtrial.present.charts.page_part import part
 from fairtrial.present.charts.points import DotRow, Point, agreement, dot_rows, scatter, small_agreement
 from fairtrial.present.charts.runs import RunDots, runs_chart
-from fairtrial.present.charts.style import FOLDER, scoped_style, script, style
+from fairtrial.present.charts.style import FOLDER, part, scoped_style, script, style
 from fairtrial.present.charts.trellis import TrellisCell, TrellisRow, trellis
 
 __all__ = [

@@ -55,6 +55,11 @@ def rules(axis: Axis) -> str:
     return "".join(rule(axis.at(tick), axis.words(tick)) for tick in axis.ticks)
 
 
+def scaled(ci: Interval | None, factor: float) -> Interval | None:
+    """Return an interval on another scale."""
+    return None if ci is None else (factor * ci[0], factor * ci[1])
+
+
 def ends_of(marks: Iterable[tuple[float | None, Interval | None]]) -> list[float]:
     """Return what an axis of values with intervals has to show."""
     return [end for value, ci in marks for end in (*(ci or ()), *(() if value is None else (value,)))]

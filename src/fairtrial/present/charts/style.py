@@ -1,10 +1,13 @@
-"""The stylesheet and the script of charts, read once."""
+"""The style and script of charts, read once; and charts as a part of another page, with the style they need."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+
+from fairtrial.present.charts.svg import tag, words
 
 FOLDER = Path(__file__).parent / "static"
 WRAPPER = "fairtrial-charts"  # the class of the element that charts stand in, in a page that is not ours
@@ -57,3 +60,14 @@ def _between(text: str, start: str, end: str) -> str:
 def script() -> str:
     """Return the script that shows tooltips, walks marks by keyboard and saves a chart as a picture."""
     return (FOLDER / "charts.js").read_text("utf-8")
+
+
+def part(title: str, *charts: str, says: Iterable[str] = ()) -> str:
+    """Return a title, charts and sentences with the style they need, which changes nothing else on the page."""
+    return f"<style>{scoped_style()}</style>" + tag(
+        "div",
+        tag("p", words(title), class_="title"),
+        *charts,
+        *(tag("p", words(text), class_="said") for text in says),
+        class_=WRAPPER,
+    )

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from fairtrial.analyse.pair_board import BoardArm, PairBoard
 from fairtrial.present.charts import Axis, Forest, ForestRow, forest, linear_axis
-from fairtrial.present.charts.marks import Interval, drawing, grid_lines, mark, spoken
+from fairtrial.present.charts.marks import Interval, drawing, ends_of, grid_lines, mark, spoken
 from fairtrial.present.charts.svg import safe, tag, words
 from fairtrial.present.words.pair_boards import (
     board_ranks,
@@ -70,8 +70,7 @@ def _drawn(ci95: Interval | None) -> Interval | None:
 def small_board(board: PairBoard, most: int) -> Markup:
     """Return the best arms as a small table: name and votes, interval, rating."""
     shown = board.arms[:most]
-    ends = [end for arm in shown for end in (*(_drawn(arm.ci95) or ()), *(() if arm.rating is None else (arm.rating,)))]
-    axis = linear_axis(ends, include=(1000.0,), least=100, most=4)
+    axis = linear_axis(ends_of((arm.rating, _drawn(arm.ci95)) for arm in shown), include=(1000.0,), least=100, most=4)
     rows = [_small_row(arm, axis, lead=arm.label in board.front) for arm in shown]
     return safe(tag("table", tag("tbody", *rows), class_="tbl ratings", aria_label="Board"))
 

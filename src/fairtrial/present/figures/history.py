@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from fairtrial.analyse.summary import ArmSummary
 from fairtrial.present.charts import Curve, curves, small_curves
-from fairtrial.present.charts.marks import Interval
+from fairtrial.present.charts.marks import Interval, scaled
 from fairtrial.present.charts.svg import safe
 
 _MOST_LINES = 6  # in one chart; more arms get a small chart each
@@ -34,7 +34,7 @@ def measured(arm: ArmSummary, metric: str, at: float, href: str) -> Measurement 
         mean, bounds, factor = (found.mean, found.ci95, 1.0) if found else (None, None, 1.0)
     if mean is None:
         return None
-    return Measurement(at, factor * mean, None if bounds is None else (factor * bounds[0], factor * bounds[1]), href)
+    return Measurement(at, factor * mean, scaled(bounds, factor), href)
 
 
 def history_figure(

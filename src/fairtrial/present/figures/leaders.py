@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from markupsafe import Markup
 
@@ -12,7 +12,7 @@ from fairtrial.analyse.leaderboard import Contender, Distance, Leaderboard
 from fairtrial.analyse.summary import ArmSummary
 from fairtrial.core.formatting import Scale, interval_words, milliseconds, money, signs
 from fairtrial.present.charts import Forest, ForestRow, Matrix, MatrixCell, Point, forest, matrix, scatter
-from fairtrial.present.charts.marks import Interval, Tone
+from fairtrial.present.charts.marks import Interval, Tone, scaled
 from fairtrial.present.charts.svg import safe
 from fairtrial.present.words.leaderboards import distance_words, rank_words
 from fairtrial.present.words.verdicts import DECIDED, WORDS
@@ -43,6 +43,13 @@ class Links(NamedTuple):
     compare: str = ""
     plan: str = ""
     variance: str = ""
+
+
+class _HasDifference(Protocol):
+    @property
+    def difference(self) -> float | None: ...
+    @property
+    def ci95(self) -> Interval | None: ...
 
 
 class Figure(NamedTuple):
@@ -96,14 +103,14 @@ def _row(
     return ForestRow(
         label=one.label,
         value=_times(one.aggregate.mean, scale),
-        ci=_interval(one.aggregate.ci95, scale),
+        ci=scaled(one.aggregate.ci95, scale.factor),
         shown=signs(shown),
         bounds=bounds,
         rank=rank_words(one),
         href=links.arm(one.label),
         tip=_tip(one.label, f"{shown} (95 % CI {bounds})" if one.aggregate.ci95 else shown, _coverage(arm)),
         difference=_times(distance.difference, scale) if distance else None,
-        difference_ci=_interval(distance.ci95, scale) if distance else None,
+        difference_ci=scaled(distance.ci95, scale.factor) if distance else None,
         difference_words=_to_first(distance, board.metric),
         tone=TONES[distance.verdict] if distance else "",
         pair_href=links.pair(first, one.label) if distance else "",
@@ -144,8 +151,28 @@ def _times(value: float | None, scale: Scale) -> float | None:
     return None if value is None else scale.factor * value
 
 
-def _interval(bounds: Interval | None, scale: Scale) -> Interval | None:
-    return None if bounds is None else (scale.factor * bounds[0], scale.factor * bounds[1])
+def difference_row(
+    label: str,
+    metric: str,
+    one: _HasDifference,
+    *,
+    tone: Tone,
+    rank: str,
+    href: str = "",
+    margin: float | None = None,
+) -> ForestRow:
+    """Return a difference with its interval as a row of a small forest."""
+    scale = Scale(metric)
+    return ForestRow(
+        label,
+        _times(one.difference, scale),
+        scaled(one.ci95, scale.factor),
+        signs(scale.signed(one.difference)),
+        interval_words(one.ci95, metric, margin) if one.ci95 else "",
+        rank=rank,
+        href=href,
+        tone=tone,
+    )
 
 
 def pair_matrix(board: Leaderboard, links: Links = Links()) -> Markup:  # noqa: B008  # immutable
@@ -186,7 +213,7 @@ def cost_figures(board: Leaderboard, arms: Mapping[str, ArmSummary], links: Link
             if value is None or value <= 0:
                 continue
             mean = 100 * (one.aggregate.mean or 0.0)
-            bounds = None if one.aggregate.ci95 is None else (100 * one.aggregate.ci95[0], 100 * one.aggregate.ci95[1])
+            bounds = scaled(one.aggregate.ci95, 100)
             tip = _tip(one.label, f"{mean:.1f} ({axis}: {shown(value)})")
             tone: Tone = "lead" if one.label in leading else ""
             points.append(Point(one.label, value, mean, bounds, links.arm(one.label), tip, tone))

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from fairtrial.analyse.comparison import Comparison, Comparisons
-from fairtrial.core.formatting import Scale, interval_words, signs
-from fairtrial.present.charts import ForestRow, balance, histogram, small_forest
+from fairtrial.core.formatting import Scale
+from fairtrial.present.charts import balance, histogram, small_forest
+from fairtrial.present.charts.marks import scaled
 from fairtrial.present.charts.svg import safe
-from fairtrial.present.figures.leaders import TONES, Figure, Links
+from fairtrial.present.figures.leaders import TONES, Figure, Links, difference_row
 from fairtrial.present.words.changes import pair_name
 from fairtrial.present.words.verdicts import WORDS
 
@@ -23,7 +24,7 @@ def difference_histogram(pair: Comparison, counts: Sequence[int], *, largest: fl
     drawn = histogram(
         counts,
         mean=None if pair.difference is None else scale.factor * pair.difference,
-        ci=None if pair.ci95 is None else (scale.factor * pair.ci95[0], scale.factor * pair.ci95[1]),
+        ci=scaled(pair.ci95, scale.factor),
         a=pair.a,
         b=pair.b,
         scale=scale.factor * largest,
@@ -34,39 +35,27 @@ def difference_histogram(pair: Comparison, counts: Sequence[int], *, largest: fl
 
 def pair_differences(comparisons: Comparisons, links: Links) -> Markup:
     """Return the difference of every pair, first minus second, the largest first."""
-    scale = Scale(comparisons.metric)
-    pairs = sorted(comparisons.pairs, key=lambda pair: -abs(pair.difference or 0.0))[:_MOST_PAIRS]
     rows = [
-        ForestRow(
+        difference_row(
             pair_name(pair, comparisons),
-            None if pair.difference is None else scale.factor * pair.difference,
-            None if pair.ci95 is None else (scale.factor * pair.ci95[0], scale.factor * pair.ci95[1]),
-            signs(scale.signed(pair.difference)),
-            interval_words(pair.ci95, pair.metric, comparisons.margin) if pair.ci95 else "",
+            pair.metric,
+            pair,
+            tone=TONES[pair.verdict],
             rank=WORDS[pair.verdict],
             href=links.pair(pair.a, pair.b),
-            tone=TONES[pair.verdict],
+            margin=comparisons.margin,
         )
-        for pair in pairs
+        for pair in sorted(comparisons.pairs, key=lambda pair: -abs(pair.difference or 0.0))[:_MOST_PAIRS]
     ]
     return safe(small_forest(rows, name="Pair", number_name="Difference", zero=0.0))
 
 
 def kind_differences(pair: Comparison) -> list[Figure]:
     """Return the difference on each kind of case, an attribute at a time."""
-    scale = Scale(pair.metric)
     figures = []
     for by in dict.fromkeys(group.by for group in pair.groups):
         rows = [
-            ForestRow(
-                group.value,
-                None if group.difference is None else scale.factor * group.difference,
-                None if group.ci95 is None else (scale.factor * group.ci95[0], scale.factor * group.ci95[1]),
-                signs(scale.signed(group.difference)),
-                interval_words(group.ci95, pair.metric) if group.ci95 else "",
-                rank=str(group.count),
-                tone=TONES[group.verdict],
-            )
+            difference_row(group.value, pair.metric, group, tone=TONES[group.verdict], rank=str(group.count))
             for group in pair.groups
             if group.by == by
         ]

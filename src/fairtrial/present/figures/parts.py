@@ -13,7 +13,7 @@ from fairtrial.analyse.series_summary import SeriesSummary
 from fairtrial.analyse.summary import by_mean
 from fairtrial.core.formatting import interval_words, number
 from fairtrial.present.charts import HeatRow, RunDots, TrellisCell, TrellisRow, runs_chart, strips, trellis
-from fairtrial.present.charts.marks import Interval, Tone
+from fairtrial.present.charts.marks import Tone, scaled
 from fairtrial.present.charts.svg import safe
 from fairtrial.present.figures.leaders import Figure, Links
 from fairtrial.stats import Aggregate
@@ -66,14 +66,10 @@ def _kind_cell(mean: Aggregate | None, overall: float | None) -> TrellisCell:
     tone: Tone = ""
     if mean.ci95 is not None and overall is not None:
         tone = "lead" if mean.ci95[0] > overall else "behind" if mean.ci95[1] < overall else ""
-    bounds = _hundred(mean.ci95)
+    bounds = scaled(mean.ci95, 100)
     return TrellisCell(
         100 * mean.mean, bounds, number(mean.mean, 0), interval_words(mean.ci95) if mean.ci95 else "", tone
     )
-
-
-def _hundred(bounds: Interval | None) -> Interval | None:
-    return None if bounds is None else (100 * bounds[0], 100 * bounds[1])
 
 
 def case_strips(overview: Overview) -> Markup:
@@ -117,8 +113,8 @@ def series_figure(
                     (100 * score, f"{arm}, run {numbers[run]}|{number(score)}", (addresses or {}).get(run, ""))
                     for run, score in zip(multi.run_ids, multi.scores, strict=True)
                 ],
-                _hundred(multi.ci95),
-                _hundred(over_cases),
+                scaled(multi.ci95, 100),
+                scaled(over_cases, 100),
                 _again_words(multi),
                 interval_words(over_cases) if over_cases else "–",
                 lead=place == 0,

@@ -10,11 +10,11 @@ from markupsafe import Markup
 from fairtrial.analyse.lift import Lift
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.analyse.tool_report import ArmToolReport, Gain, OfferDifference, OfferRate, ToolReport, ToolStats
-from fairtrial.core.formatting import Scale, interval_words, signs
+from fairtrial.core.formatting import signs
 from fairtrial.present.charts import ForestRow, confusion_matrix, small_forest
-from fairtrial.present.charts.marks import Tone
+from fairtrial.present.charts.marks import Tone, scaled
 from fairtrial.present.charts.svg import safe
-from fairtrial.present.figures.leaders import TONES, Figure, Links
+from fairtrial.present.figures.leaders import TONES, Figure, Links, difference_row
 from fairtrial.present.words.tools import arm_sentences, gain_sentence, items_words, notes_on
 
 _MOST_ARMS = 12  # with figures of their own
@@ -92,24 +92,16 @@ def _taken_figures(report: ToolReport, links: Links) -> list[Figure]:
 
 def _taken_row(gain: Gain, one: OfferDifference, factor: float, links: Links) -> ForestRow:
     value = factor * (one.difference or 0.0)
-    bounds = None if one.ci95 is None else (factor * one.ci95[0], factor * one.ci95[1])
+    bounds = scaled(one.ci95, factor)
     words = "" if bounds is None else signs(f"{bounds[0]:.2f} to {bounds[1]:.2f}")
     href, shown = links.pair(gain.arm, gain.baseline), signs(f"{value:+.2f}")
     return ForestRow(items_words(gain.what), value, bounds, shown, words, href=href, tone=TONES[one.verdict])
 
 
 def _gain_row(gain: Gain, metric: str, links: Links) -> ForestRow:
-    scale, score = Scale(metric), gain.score
-    return ForestRow(
-        items_words(gain.what),
-        scale.factor * (score.difference or 0.0),
-        None if score.ci95 is None else (scale.factor * score.ci95[0], scale.factor * score.ci95[1]),
-        signs(scale.signed(score.difference)),
-        interval_words(score.ci95, metric) if score.ci95 else "",
-        rank=f"{gain.arm} against {gain.baseline}",
-        href=links.pair(gain.arm, gain.baseline),
-        tone=TONES[score.verdict],
-    )
+    href, rank = links.pair(gain.arm, gain.baseline), f"{gain.arm} against {gain.baseline}"
+    tone = TONES[gain.score.verdict]
+    return difference_row(items_words(gain.what), metric, gain.score, tone=tone, rank=rank, href=href)
 
 
 def _metric_figures(summary: RunSummary, report: ToolReport, links: Links) -> list[Figure]:
@@ -125,16 +117,9 @@ def _metric_figures(summary: RunSummary, report: ToolReport, links: Links) -> li
 
 
 def _lift_row(lift: Lift, links: Links) -> ForestRow:
-    paired, scale = lift.paired, Scale(lift.metric)
-    return ForestRow(
-        lift.arm,
-        scale.factor * (paired.difference or 0.0),
-        None if paired.ci95 is None else (scale.factor * paired.ci95[0], scale.factor * paired.ci95[1]),
-        signs(scale.signed(paired.difference)),
-        interval_words(paired.ci95, lift.metric) if paired.ci95 else "",
-        rank=f"against {lift.baseline}",
-        href=links.pair(lift.arm, lift.baseline),
-        tone=_tone(lift),
+    href = links.pair(lift.arm, lift.baseline)
+    return difference_row(
+        lift.arm, lift.metric, lift.paired, tone=_tone(lift), rank=f"against {lift.baseline}", href=href
     )
 
 
@@ -182,7 +167,7 @@ def _rates(
 
 
 def _rate_row(tool: ToolStats, rate: OfferRate, short: Callable[[str], str]) -> ForestRow:
-    interval = None if rate.ci95 is None else (100 * rate.ci95[0], 100 * rate.ci95[1])
+    interval = scaled(rate.ci95, 100)
     shown = f"{100 * (rate.share or 0.0):.0f}"
     bounds = "" if interval is None else f"{interval[0]:.0f} to {interval[1]:.0f}"
     label = short(tool.name) if tool.offered else f"{short(tool.name)} (not offered)"

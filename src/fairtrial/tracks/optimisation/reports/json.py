@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.analyse.units import as_document
 from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.tracks.optimisation.analysis import MEASURES, OptimisationReport
 from fairtrial.tracks.optimisation.methods import citation, methods
@@ -19,7 +20,7 @@ def render(report: OptimisationReport) -> str:
 
 def document(report: OptimisationReport) -> dict[str, object]:
     """Return the report with its headline, methods paragraph and citation; single answers are in the run."""
-    numbers = msgspec.to_builtins(report)
+    numbers = as_document(report)
     del numbers["answers"]
     for arm in numbers["arms"]:
         for part in (arm["overall"], *(part for kinds in arm["by"].values() for part in kinds.values())):
