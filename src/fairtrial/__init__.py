@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from fairtrial.analyse.pairs import PairsSummary
     from fairtrial.analyse.planning import Power, Variance
     from fairtrial.analyse.rank import Ranking
-    from fairtrial.analyse.run import Run
-    from fairtrial.analyse.run_series import RunSeries
+    from fairtrial.analyse.run import Run, RunSeries
     from fairtrial.analyse.stored_run import TrialRecord
     from fairtrial.analyse.tool_report import ToolReport
     from fairtrial.api import (
@@ -102,7 +101,7 @@ _HOMES = {
     "Ranking": "fairtrial.analyse.rank",
     "Run": "fairtrial.analyse.run",
     "RunOptions": "fairtrial.config",
-    "RunSeries": "fairtrial.analyse.run_series",
+    "RunSeries": "fairtrial.analyse.run",
     "Score": "fairtrial.core.score",
     "Suite": "fairtrial.config",
     "ToolReport": "fairtrial.analyse.tool_report",

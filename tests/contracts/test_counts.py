@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from starlette.testclient import TestClient
 
 import fairtrial as ft
-from fairtrial.analyse.run_series import RunSeries
+from fairtrial.analyse.run import RunSeries
 from fairtrial.cli.main import cli
 from fairtrial.reports.export import export
 from fairtrial.web.app import make_app

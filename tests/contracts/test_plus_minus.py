@@ -18,8 +18,7 @@ from starlette.testclient import TestClient
 
 from fairtrial.analyse.compare import compared
 from fairtrial.analyse.kind_means import by_kind
-from fairtrial.analyse.run import Run
-from fairtrial.analyse.run_series import RunSeries
+from fairtrial.analyse.run import Run, RunSeries
 from fairtrial.cli.main import cli
 from fairtrial.present.words.runs import reporting_line
 from fairtrial.reports.export import export

@@ -304,7 +304,6 @@ class Comparisons(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _renamed(caveat: Caveat, names: Mapping[str, str]) -> Caveat:
-    """Return a caveat with other names of the arms."""
     if not isinstance(caveat, UnevenCoverage):
         return caveat
     high, low = (names.get(arm, arm) for arm in caveat.arms)

@@ -99,7 +99,6 @@ def _parts(new: Arm, old: Arm) -> list[str]:
 
 
 def _worse(source: RunSource, against: RunSource) -> Iterator[Worse]:
-    """Yield the cases that lost most, over all arms."""
     scores = read_scores([source, against])
     before = {one.arm.name: one for one in scores.arms if one.source is against}
     losses: list[tuple[float, int, ArmScores, ArmScores]] = []

@@ -194,7 +194,6 @@ def _against_itself(
 
 
 def _noisiest(scores: ScoreTable, entry: ArmScores) -> Iterator[Noisy]:
-    """Yield the cases whose scores vary most."""
     column, spread = entry.values[SCORE], entry.spread
     ranges = np.where(column.counts > 1, spread.highest - spread.lowest, 0.0)
     for row in np.argsort(-ranges, kind="stable")[:_NOISY]:

@@ -67,7 +67,6 @@ def _about_cases(scores: ScoreTable, counts: Sequence[tuple[int, int]]) -> Itera
 
 
 def _about_repeated(scores: ScoreTable) -> Iterator[Caveat]:
-    """Yield the plans in which questions repeat."""
     plans = {(run.store.path, run.plan.id): run for source in scores.sources for run in source.runs}
     for run in plans.values():
         if repeated := repeated_questions(run.store, run.plan, run.plan_arms):
@@ -75,7 +74,6 @@ def _about_repeated(scores: ScoreTable) -> Iterator[Caveat]:
 
 
 def _about_method(comparisons: Sequence[Comparison]) -> Iterator[Caveat]:
-    """Yield what is not usual about the intervals."""
     if any(pair.method.startswith("bounded") for pair in comparisons):
         yield PlainCaveat(what="interval_bounded")
     if any(pair.rough for pair in comparisons):

@@ -260,7 +260,6 @@ def _to_settle(pair: Comparison, first: str) -> tuple[str, float, int] | None:
 
 
 def _distances(pairs: Sequence[Comparison]) -> dict[str, dict[str, Distance]]:
-    """Return the distance of every arm to every other one."""
     distances: dict[str, dict[str, Distance]] = {}
     for pair in pairs:
         there = Distance(
@@ -284,7 +283,6 @@ def _on_this_case(pair: Comparison) -> Distance | None:
 
 
 def _turned(distance: Distance) -> Distance:
-    """Return the distance the other way round."""
     return Distance(
         verdict=opposite(distance.verdict),
         difference=None if distance.difference is None else -distance.difference,

@@ -1,4 +1,4 @@
-"""A run as users hold it in Python: what its store has, and what follows from it."""
+"""A run, and several runs of one plan, as users hold them in Python: what the store has, and what follows from it."""
 
 from __future__ import annotations
 
@@ -84,3 +84,12 @@ class Run(Shown, StoredRun):
             return pl.DataFrame({name: [] for name in TrialRecord.__struct_fields__})
         started = pl.from_epoch((pl.col("started_at") * 1e6).cast(pl.Int64), time_unit="us")
         return frame.with_columns(started.dt.replace_time_zone("UTC").alias("started_at"))
+
+
+class RunSeries(Shown, list[Run]):
+    """Several runs of one plan; everything that takes runs takes a series."""
+
+    @property
+    def id(self) -> str:
+        """The id of the series."""
+        return self[0].record.series_id or self[0].id

@@ -120,7 +120,6 @@ class ArmCounts:
             self.recovered.add(case, hits=int(False in own[own.index(True) :]))
 
     def _add_offers(self, case: Case, calls: Sequence[MadeCall]) -> None:
-        """Count resources, prompts and skills that were used."""
         used = set()
         for call in calls:
             arguments = call.arguments if isinstance(call.arguments, Mapping) else {}

@@ -8,8 +8,7 @@ from typing import Any, overload
 import msgspec
 
 from fairtrial import pipeline
-from fairtrial.analyse.run import Run
-from fairtrial.analyse.run_series import RunSeries
+from fairtrial.analyse.run import Run, RunSeries
 from fairtrial.api.given import (
     AnyJudge,
     AnyRun,

@@ -25,7 +25,7 @@ from fairtrial.cli.trial_list import find_trials, print_trial_documents, print_t
 from fairtrial.cli.trial_page import next_difference, print_trial
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.formatting import with_deviation
-from fairtrial.present.words.sent import sent_text
+from fairtrial.present.words.runs import sent_text
 from fairtrial.reports.json import case_document, context_document, run_document, series_document, trial_document
 from fairtrial.store.browsing import cells, positions_of
 from fairtrial.store.scorings import scorings_of

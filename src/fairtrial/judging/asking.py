@@ -66,7 +66,6 @@ def _params(judge: Judge, prompt: JudgePrompt, number: int) -> dict[str, Any]:
 
 
 def _over_budget(outcome: Outcome) -> bool:
-    """Return whether the call was not made because the budget was reached."""
     return isinstance(outcome.result, Failure) and outcome.result.kind == "budget"
 
 

@@ -116,7 +116,6 @@ def parse_samples(text: str, name: str, *, jsonl: bool | None = None) -> list[Ca
 
 
 def _is_jsonl(text: str) -> bool:
-    """Return whether the first line of a text is a whole JSON object."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     try:
         return isinstance(msgspec.json.decode(first), dict)

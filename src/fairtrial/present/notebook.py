@@ -16,8 +16,7 @@ from fairtrial.analyse.leaderboard import Leaderboard, comparison_leaderboard, r
 from fairtrial.analyse.pairs import PairsSummary
 from fairtrial.analyse.planning import PairPower, Power, Variance
 from fairtrial.analyse.rank import Ranking
-from fairtrial.analyse.run import Run
-from fairtrial.analyse.run_series import RunSeries
+from fairtrial.analyse.run import Run, RunSeries
 from fairtrial.analyse.score_table import SCORE, read_scores, sources_of
 from fairtrial.analyse.series_summary import summarise_series
 from fairtrial.core.formatting import number

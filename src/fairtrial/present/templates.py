@@ -31,7 +31,6 @@ def environment(folder: Path) -> Environment:
 
 
 def _sections(loader: FileSystemLoader) -> list[str]:
-    """Return the sections of a run's result, in their order."""
     folders = [Path(place) / "sections" for place in loader.searchpath]
     names = {path.name for folder in folders for path in folder.glob("[0-9]*.html.j2")}
     return [f"sections/{name}" for name in sorted(names)]

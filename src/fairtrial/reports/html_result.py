@@ -19,7 +19,7 @@ from fairtrial.present.figures import Links
 from fairtrial.present.run_view import RunView, pairs_view
 from fairtrial.present.words.cases import case_findings
 from fairtrial.present.words.leaderboards import headline
-from fairtrial.present.words.sent import sent_text
+from fairtrial.present.words.runs import sent_text
 from fairtrial.reports.html_figures import figures, ranking
 
 _OPEN = ("running", "interrupted")

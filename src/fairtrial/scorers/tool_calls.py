@@ -69,7 +69,6 @@ class ToolCalls(Scorer, frozen=True, kw_only=True):
         return Score(value=value, raw=value, confidence=1.0, notes=notes)
 
     def _reasons(self, calls: Sequence[MadeCall], context: ScoreContext) -> Iterator[str]:
-        """Yield what is wrong with the calls."""
         if self.needs_expected():
             wanted = context.case.tools
             if wanted == () and calls:

@@ -105,7 +105,6 @@ def _alpha(values: Floats, counts: Floats, weights: Floats, level: Level) -> flo
 
 
 def _distance(values: Floats, totals: Floats, level: Level) -> Floats:
-    """Return the squared distances between values."""
     if level == "nominal":
         return 1.0 - np.eye(len(values))
     middle = np.cumsum(totals) - totals / 2

@@ -68,7 +68,6 @@ def bootstrap_ci(
 
 
 def _by_case(values: ArrayLike | Sequence[ArrayLike]) -> Floats:
-    """Return the mean of each case."""
     try:
         flat = np.asarray(values, dtype=np.float64)
     except ValueError:  # cases have different numbers of repeats

@@ -127,7 +127,6 @@ def _decisions(
 
 
 def _merge(noise: Noise, loss: float, repeats: int, before: int, rng: np.random.Generator) -> Floats:
-    """Return the differences of one merge, case by case."""
     after = noise.means + _drawn(noise.sds, repeats, rng)
     if loss > 0:
         weights = noise.weights / noise.weights.sum()

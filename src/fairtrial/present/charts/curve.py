@@ -58,7 +58,6 @@ def small_curves(lines: Sequence[Curve], *, within: tuple[float, float] | None =
 
 
 def _axes(lines: Sequence[Curve], within: tuple[float, float] | None) -> tuple[Axis, Axis]:
-    """Return the axis of dates and that of values."""
     times = [at for one in lines for at, *_ in one.points]
     first, last = min(times), max(times)
     if first == last:

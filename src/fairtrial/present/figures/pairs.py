@@ -65,7 +65,6 @@ def kind_differences(pair: Comparison) -> list[Figure]:
 
 
 def _kinds_words(pair: Comparison, by: str) -> str:
-    """Say which kinds are decided."""
     groups = [group for group in pair.groups if group.by == by]
     decided = [group for group in groups if group.verdict in ("better", "worse")]
     if not decided:

@@ -105,7 +105,6 @@ def why_undecided(pair: Comparison) -> str:
 
 
 def _ahead(pair: Comparison) -> str:
-    """Say on how many cases the better arm is ahead."""
     if pair.labels:  # these counts would be the uncorrected judgements
         return ""
     lead = lead_of(pair)
@@ -203,7 +202,6 @@ def _disagreement_line(pair: Comparison) -> str | None:
 
 
 def _excludes_zero(pair: Comparison) -> bool:
-    """Return whether the interval excludes 0."""
     return pair.ci95 is not None and (pair.ci95[0] > 0 or pair.ci95[1] < 0)
 
 

@@ -115,7 +115,6 @@ def _better_by(lead: Lead) -> str:
 
 
 def _all_tied(board: Leaderboard) -> list[Piece]:
-    """Say that no arm is better than another."""
     verdicts = {distance.verdict for others in board.distances.values() for distance in others.values()}
     if verdicts == {"equivalent"}:
         within = margin_words(board.margin, board.metric)

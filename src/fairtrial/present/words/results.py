@@ -12,7 +12,7 @@ from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.pairs import PairsSummary
 from fairtrial.analyse.planning import Power, Variance
 from fairtrial.analyse.rank import Ranking
-from fairtrial.analyse.run_series import RunSeries
+from fairtrial.analyse.run import RunSeries
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.analyse.tool_report import ToolReport
 from fairtrial.judging.calibration import Calibration

@@ -18,6 +18,7 @@ from fairtrial.webpage.criteria import judged_unseen
 
 if TYPE_CHECKING:
     from fairtrial.analyse.summary import ArmSummary, Metric, RunSummary
+    from fairtrial.core.experiment import Arm
     from fairtrial.core.score import Scale
     from fairtrial.stats import Aggregate
 
@@ -108,7 +109,6 @@ def metric_cell(metric: Metric) -> str:
 
 
 def _on_own_scale(value: float) -> str:
-    """Format a number on a metric's own scale."""
     return f"{value:.2f}" if abs(value) < 1e6 else f"{value:.2e}"
 
 
@@ -350,3 +350,14 @@ def _unseen_notes(summary: RunSummary) -> list[str]:
     if not unseen:
         return []
     return [f"The pages of {', '.join(unseen)} were judged by their code alone: no browser has rendered them."]
+
+
+def sent_text(sent: dict[str, Any] | None, arm: Arm) -> str:
+    """Describe the parameters sent. For old runs only the configured ones are known, not those that were sent."""
+    if sent is not None:
+        return _listed(sent) or "none sent"
+    return f"not recorded; configured: {_listed(arm.params) or 'none'}"
+
+
+def _listed(params: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in params.items())
