@@ -19,8 +19,8 @@ def needed_chart(points: Sequence[tuple[float, int]], *, chosen: tuple[float, in
     parts = [rules(y_axis)]
     parts += [label(x_axis.at(tick), _HEIGHT + 18, x_axis.words(tick)) for tick in x_axis.ticks]
     for (x1, n1), (x2, n2) in pairwise(sorted(points)):
-        ends = (percent(100 - y_axis.at(count)) for count in (n1, n2))
-        parts.append(line(x_axis.at(x1), x_axis.at(x2), *ends, "cv lead"))
+        y1, y2 = (percent(100 - y_axis.at(count)) for count in (n1, n2))
+        parts.append(line(x_axis.at(x1), x_axis.at(x2), y1, y2, "cv lead"))
     here = percent(100 - y_axis.at(max(1, now)))
     parts.append(tag("line", class_="ref", x1="0%", x2="100%", y1=here, y2=here))
     parts.append(tag("text", f"{now:,} cases now", x="100%", y=here, dy="-6", text_anchor="end"))
