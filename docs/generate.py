@@ -1,4 +1,4 @@
-"""Writes the reference pages from the code, the picture of the page into README and start page, and names of models.
+"""Writes reference pages and stubs from the code, the picture of the page into README and start page, names of models.
 
 `python -m docs.generate`; a test fails while they are out of date.
 """
@@ -18,6 +18,7 @@ import msgspec
 
 import fairtrial
 from docs import names
+from docs.stubs import stubs
 from fairtrial.cli.main import cli
 from fairtrial.cli.main import commands as all_commands
 from fairtrial.config import case_document, document
@@ -133,6 +134,7 @@ def pages() -> dict[Path, str]:
         FOLDER / "scorers.md": scorers_page(),
         FOLDER / "providers.md": providers_page(),
         FOLDER / "suite.md": suite_page(),
+        **stubs(),
     }
 
 

@@ -70,14 +70,13 @@ def test_imports_inside_functions_are_few_and_each_has_a_reason():
 
 
 def test_nothing_outside_imports_a_track():
-    """Not even inside a function; the table of public names is the one exception, and names them for type checkers."""
+    """Not even inside a function. The table of public names names theirs, and imports them when they are used."""
     tracks = "fairtrial.tracks"
     found = [
         f"{one.module}:{one.line}"
         for one in every_import()
         if one.imported.startswith(tracks) and not one.module.startswith(tracks)
-        and not (one.module == "fairtrial" and one.typed)
-    ]  # fmt: skip
+    ]
     assert found == []
 
 

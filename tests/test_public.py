@@ -2,6 +2,8 @@
 
 import ast
 import importlib
+import inspect
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -80,11 +82,26 @@ def test_plug_ins_are_given_these_names():
     assert all(hasattr(plugins, name) for name in PLUGINS)
 
 
-def test_type_checkers_are_told_where_the_names_of_plug_ins_are():
-    tree = ast.parse(Path(plugins.__file__).read_text("utf-8"))
-    (told,) = [node for node in tree.body if isinstance(node, ast.If)]
-    imports = {node.module: tuple(alias.name for alias in node.names) for node in told.body}
-    assert imports == plugins._HOMES
+def test_type_checkers_are_told_of_every_name():
+    """The stubs are current (`tests/test_docs.py`), and name what there is."""
+    for module in (fairtrial, plugins):
+        stub = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text("utf-8"))
+        (names,) = [ast.literal_eval(node.value) for node in stub.body if isinstance(node, ast.Assign)]
+        imported = {
+            alias.asname or alias.name for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names
+        }
+        written = {node.name for node in stub.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+        assert names == module.__all__ and set(names) <= imported | written
+
+
+def test_a_verb_and_its_twin_have_the_same_signature():
+    for verb in VERBS:
+        one, twin = getattr(fairtrial, verb), getattr(fairtrial, f"a{verb}")
+        assert inspect.signature(one) == inspect.signature(twin)
+        assert inspect.iscoroutinefunction(twin) and not inspect.iscoroutinefunction(one)
+        for value in (one, twin):
+            assert pickle.loads(pickle.dumps(value)) is value
+            assert value.__name__ in (verb, f"a{verb}") and inspect.getdoc(value)
 
 
 def test_a_plug_in_imports_only_what_it_uses():

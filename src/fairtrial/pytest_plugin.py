@@ -22,13 +22,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pytest
 
+import fairtrial as ft
 from fairtrial.pytest_gate import QUESTION, SCORE, UNSURE, SessionGate, session_minimum
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.comparison import Comparison
-    from fairtrial.analyse.run import Run
-    from fairtrial.analyse.stored_run import TrialRecord
-    from fairtrial.core.score import Score, Unscored
+    from fairtrial import Comparison, Run, Score, TrialRecord, Unscored
 
 _SETTINGS = {
     "fairtrial_target": "What answers the questions of `trial`: a name, or several with commas between them.",
@@ -114,11 +112,6 @@ class Trial:
         the score only counts there; an answer that failed always fails the test.
         """
         __tracebackhide__ = True
-        from fairtrial import api
-        from fairtrial.config import Suite
-        from fairtrial.config.python import Case
-        from fairtrial.core.errors import FairtrialError
-
         settings = {**self._settings(), **keys}
         if "target" in settings:
             settings["targets"] = [settings.pop("target")]
@@ -126,14 +119,14 @@ class Trial:
         if not settings.get("targets"):
             raise pytest.UsageError(_NO_TARGET)
         try:
-            suite = Suite(
+            suite = ft.Suite(
                 name=self._request.node.nodeid,
-                cases=[Case(input, expected=expected, **own)],
+                cases=[ft.Case(input, expected=expected, **own)],
                 folder=self._request.path.parent,
                 **settings,
             )
-            run = api.run(suite, store=store_url(self._request.config), progress=False)
-        except FairtrialError as error:
+            run = ft.run(suite, store=store_url(self._request.config), progress=False)
+        except ft.FairtrialError as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
         return self._checked(run, min_score, session_minimum(self._request.config) is None if check is None else check)
 
@@ -230,10 +223,7 @@ class FairTrial:
 
     def run_suite(self, suite: str | Path, **options: Any) -> Run:
         """Run a suite, given by its path relative to the test's folder; once per session for the same options."""
-        from fairtrial import api, pipeline
         from fairtrial.cli.options import load_dotenv
-        from fairtrial.config import RunOptions
-        from fairtrial.core.errors import FairtrialError
 
         path = (self._request.path.parent / suite).resolve()
         runs = self._request.config.stash[_RUNS]
@@ -241,16 +231,14 @@ class FairTrial:
         if key not in runs:
             try:
                 load_dotenv(path)
-                runs[key] = api.run(pipeline.load(path, RunOptions(**options)), store=self._store_url())
-            except FairtrialError as error:
+                runs[key] = ft.run(ft.load_suite(path, ft.RunOptions(**options)), store=self._store_url())
+            except ft.FairtrialError as error:
                 raise pytest.fail.Exception(str(error), pytrace=False) from None
         return runs[key]
 
     def open_run(self, name: str) -> Run:
         """Open a stored run by its id, tag, unambiguous prefix, or `latest`."""
-        from fairtrial import api
-
-        return api.open_run(name, store=self._store_url())
+        return ft.open_run(name, store=self._store_url())
 
     def gate(
         self,
@@ -269,19 +257,17 @@ class FairTrial:
         metrics on their own scale, and what the suite says under `gate` holds too. `unsure` says what to do if the gate
         cannot tell; default: what the suite says, else fail."""
         __tracebackhide__ = True
-        from fairtrial import api
-        from fairtrial.core.errors import FairtrialError
         from fairtrial.present.words.gates import check_line
 
         if unsure is not None and unsure not in UNSURE:
             raise pytest.UsageError(f"unsure must be `fail`, `skip` or `pass`, not `{unsure}`")
         checked = run or self.run
         try:
-            outcome = api.gate(
+            outcome = ft.gate(
                 checked, min_score=min_score, against=against, margin=margin, min_coverage=min_coverage, arms=arms,
                 metric=metric, these_cases=these_cases,
             )  # fmt: skip
-        except FairtrialError as error:
+        except ft.FairtrialError as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
         details = "\n".join(check_line(check) for check in outcome.checks if check.result != "passed")
         what = unsure or ("pass" if outcome.unsure == "pass" else "fail")
@@ -292,15 +278,11 @@ class FairTrial:
 
     def compare(self, a: str, b: str, *, margin: float | None = None, run: Run | None = None) -> Comparison:
         """Compare two arms of the run; the margin is in points of 100."""
-        from fairtrial import api
-
-        return api.compare(run or self.run, a, b, margin=None if margin is None else margin / 100)
+        return ft.compare(run or self.run, a, b, margin=None if margin is None else margin / 100)
 
     def score(self, scorer: str, *, response: str, expected: Any = None, **options: Any) -> Score | Unscored:
         """Score one answer without a suite."""
-        from fairtrial import api
-
-        return api.score(scorer, response=response, expected=expected, **options)
+        return ft.score(scorer, response=response, expected=expected, **options)
 
     def _store_url(self) -> str:
         return store_url(self._request.config)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from fairtrial.analyse.compare import compare as compare_scores
 from fairtrial.analyse.gate import Terms, gate_spec, terms_of
@@ -28,7 +26,7 @@ from fairtrial.api.given import (
     scores_given,
     sources_given,
 )
-from fairtrial.api.waiting import twin
+from fairtrial.api.twins import async_twin
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import Aggregate
 from fairtrial.store import Store
@@ -217,59 +215,13 @@ def compare(
     return comparisons.pairs[0] if names else comparisons
 
 
-arank = twin(rank, "arank")
-apower = twin(power, "apower")
-avariance = twin(variance, "avariance")
-atools = twin(tools, "atools")
-agate = twin(gate, "agate")
-aaggregate = twin(aggregate, "aaggregate")
-amulti_run = twin(multi_run, "amulti_run")
-acompare_models = twin(compare_models, "acompare_models")
-
-
-@overload
-async def acompare(
-    runs: AnyRuns,
-    a: str,
-    b: str,
-    *,
-    metric: str | None = None,
-    margin: float | None = None,
-    largest: float | None = None,
-    store: str | None = None,
-) -> Comparison: ...
-
-
-@overload
-async def acompare(
-    runs: AnyRuns,
-    a: None = None,
-    b: None = None,
-    *,
-    metric: str | None = None,
-    margin: float | None = None,
-    largest: float | None = None,
-    store: str | None = None,
-) -> Comparisons: ...
-
-
-async def acompare(runs: AnyRuns, a: str | None = None, b: str | None = None, **options: Any) -> Any:
-    """Compare arms on the cases they share: the async twin of `compare`."""
-    return await asyncio.to_thread(functools.partial(compare, runs, a, b, **options))
-
-
-@overload
-async def acases(runs: AnyRuns = "latest", *, subset: None = None, store: str | None = None) -> CaseAnalysis: ...
-
-
-@overload
-async def acases(runs: AnyRuns = "latest", *, subset: int, store: str | None = None) -> list[str]: ...
-
-
-async def acases(
-    runs: AnyRuns = "latest", *, subset: int | None = None, store: str | None = None
-) -> CaseAnalysis | list[str]:
-    """Analyse the cases themselves: the async twin of `cases`."""
-    if subset is None:
-        return await asyncio.to_thread(functools.partial(cases, runs, store=store))
-    return await asyncio.to_thread(functools.partial(cases, runs, subset=subset, store=store))
+arank = async_twin(rank)
+apower = async_twin(power)
+avariance = async_twin(variance)
+atools = async_twin(tools)
+agate = async_twin(gate)
+acases = async_twin(cases)
+aaggregate = async_twin(aggregate)
+amulti_run = async_twin(multi_run)
+acompare_models = async_twin(compare_models)
+acompare = async_twin(compare)

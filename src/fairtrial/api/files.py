@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fairtrial.analyse.run import Run, as_run
 from fairtrial.api.given import AnyRun, AnyRuns, open_given, sources_given
-from fairtrial.api.waiting import twin
+from fairtrial.api.twins import async_twin
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.export import export as write
 from fairtrial.reports.formats import format_named
@@ -45,5 +45,5 @@ def report(
     return export(run, file, store=store)
 
 
-aexport = twin(export, "aexport")
-areport = twin(report, "areport")
+aexport = async_twin(export)
+areport = async_twin(report)

@@ -19,7 +19,7 @@ from fairtrial.api.given import (
     open_given,
     scorer_given,
 )
-from fairtrial.api.waiting import twin, waiting
+from fairtrial.api.twins import async_twin, sync_twin
 from fairtrial.config import Suite, judge_named, variables_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.judging.calibration import Calibration
@@ -78,7 +78,7 @@ async def acalibrate(
     )
 
 
-calibrate = waiting(acalibrate, "calibrate")
+calibrate = sync_twin(acalibrate)
 
 
 async def apairwise(
@@ -110,7 +110,7 @@ async def apairwise(
     )
 
 
-pairwise = waiting(apairwise, "pairwise")
+pairwise = sync_twin(apairwise)
 
 
 class Labels(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,4 +158,4 @@ def label(
     return Labels(run_id=opened.id, answers=count, arms={arm.arm: arm.labels for arm in opened.arms})
 
 
-alabel = twin(label, "alabel")
+alabel = async_twin(label)

@@ -22,7 +22,7 @@ from fairtrial.api.given import (
     open_run,
     scorer_given,
 )
-from fairtrial.api.waiting import twin, wait_for, waiting
+from fairtrial.api.twins import async_twin, sync_twin
 from fairtrial.config import RunOptions, Suite
 from fairtrial.core.accepted import case_problems, score_answer
 from fairtrial.core.errors import FairtrialError
@@ -72,7 +72,18 @@ async def arun(
     engine: str = "local",
     workers: int | None = None,
 ) -> Run | RunSeries:
-    """Run a suite and store the result: the async twin of `run`."""
+    """Run a suite and store the result. Everything is durable before it is counted; `resume` continues what stopped.
+
+    Args:
+        suite: A suite, a mapping with the keys of a suite file, or the path of one.
+        runs: Run it this many times in sequence, as a series; the result is a list of runs.
+        options: Which part of a file or mapping to run, such as `RunOptions(limit=5)`: 5 random cases, always the same.
+        store: Where it is stored: `sqlite:///file.db` or a file name; default: `FAIRTRIAL_STORE`, or else
+            `.fairtrial/fairtrial.db`.
+        progress: Whether to show a line of progress; default: in notebooks and terminals.
+        engine: Where trials are carried out: `local`, `ray`, or `ray:ADDRESS` for the cluster at that address.
+        workers: Processes that carry them out: of this machine, or at most this many on a cluster.
+    """
     where = where_of(engine, workers)
     loaded = load_given(suite, options)
     opened = Store(store)
@@ -89,58 +100,7 @@ async def arun(
     return RunSeries(finished)
 
 
-@overload
-def run(
-    suite: AnySuite,
-    *,
-    options: RunOptions | None = None,
-    store: str | None = None,
-    progress: bool | None = None,
-    engine: str = "local",
-    workers: int | None = None,
-) -> Run: ...
-
-
-@overload
-def run(
-    suite: AnySuite,
-    *,
-    runs: int,
-    options: RunOptions | None = None,
-    store: str | None = None,
-    progress: bool | None = None,
-    engine: str = "local",
-    workers: int | None = None,
-) -> RunSeries: ...
-
-
-def run(
-    suite: AnySuite,
-    *,
-    runs: int | None = None,
-    options: RunOptions | None = None,
-    store: str | None = None,
-    progress: bool | None = None,
-    engine: str = "local",
-    workers: int | None = None,
-) -> Run | RunSeries:
-    """Run a suite and store the result. Everything is durable before it is counted; `resume` continues what stopped.
-
-    Args:
-        suite: A suite, a mapping with the keys of a suite file, or the path of one.
-        runs: Run it this many times in sequence, as a series; the result is a list of runs.
-        options: Which part of a file or mapping to run, such as `RunOptions(limit=5)`: 5 random cases, always the same.
-        store: Where it is stored: `sqlite:///file.db` or a file name; default: `FAIRTRIAL_STORE`, or else
-            `.fairtrial/fairtrial.db`.
-        progress: Whether to show a line of progress; default: in notebooks and terminals.
-        engine: Where trials are carried out: `local`, `ray`, or `ray:ADDRESS` for the cluster at that address.
-        workers: Processes that carry them out: of this machine, or at most this many on a cluster.
-    """
-    if runs is None:
-        return wait_for(arun(suite, options=options, store=store, progress=progress, engine=engine, workers=workers))
-    return wait_for(
-        arun(suite, runs=runs, options=options, store=store, progress=progress, engine=engine, workers=workers)
-    )
+run = sync_twin(arun)
 
 
 @overload
@@ -180,73 +140,6 @@ async def aresume(
 
 
 async def aresume(
-    run: AnyRun | RunSeries,
-    *,
-    suite: Suite | None = None,
-    store: str | None = None,
-    progress: bool | None = None,
-    engine: str = "local",
-    workers: int | None = None,
-) -> Run | RunSeries:
-    """Continue a run or a series that was stopped: the async twin of `resume`."""
-    first = first_run(run, store) if isinstance(run, str) else run[0] if isinstance(run, RunSeries) else run
-    made_of = suite or first.made_of
-    functions, where = functions_of(made_of), where_of(engine, workers)
-    if isinstance(run, Run) or first.record.series_id is None:
-        done = await resuming.aresume(
-            first.id, store=first.store, functions=functions, watch=follower(show=progress), where=where
-        )
-        done.made_of = made_of
-        return done
-    runs = await resuming.aresume_series(
-        first.id,
-        store=first.store,
-        functions=functions,
-        watch=lambda part: follower(part, show=progress),
-        where=where,
-    )
-    for one in runs:
-        one.made_of = made_of
-    return RunSeries(runs)
-
-
-@overload
-def resume(
-    run: Run,
-    *,
-    suite: Suite | None = None,
-    store: str | None = None,
-    progress: bool | None = None,
-    engine: str = "local",
-    workers: int | None = None,
-) -> Run: ...
-
-
-@overload
-def resume(
-    run: RunSeries,
-    *,
-    suite: Suite | None = None,
-    store: str | None = None,
-    progress: bool | None = None,
-    engine: str = "local",
-    workers: int | None = None,
-) -> RunSeries: ...
-
-
-@overload
-def resume(
-    run: str,
-    *,
-    suite: Suite | None = None,
-    store: str | None = None,
-    progress: bool | None = None,
-    engine: str = "local",
-    workers: int | None = None,
-) -> Run | RunSeries: ...
-
-
-def resume(
     run: AnyRun | RunSeries,
     *,
     suite: Suite | None = None,
@@ -268,7 +161,28 @@ def resume(
         engine: Where trials are carried out, as for `run`, whatever carried them out before.
         workers: As for `run`.
     """
-    return wait_for(aresume(run, suite=suite, store=store, progress=progress, engine=engine, workers=workers))
+    first = first_run(run, store) if isinstance(run, str) else run[0] if isinstance(run, RunSeries) else run
+    made_of = suite or first.made_of
+    functions, where = functions_of(made_of), where_of(engine, workers)
+    if isinstance(run, Run) or first.record.series_id is None:
+        done = await resuming.aresume(
+            first.id, store=first.store, functions=functions, watch=follower(show=progress), where=where
+        )
+        done.made_of = made_of
+        return done
+    runs = await resuming.aresume_series(
+        first.id,
+        store=first.store,
+        functions=functions,
+        watch=lambda part: follower(part, show=progress),
+        where=where,
+    )
+    for one in runs:
+        one.made_of = made_of
+    return RunSeries(runs)
+
+
+resume = sync_twin(aresume)
 
 
 async def aretry(
@@ -294,7 +208,7 @@ async def aretry(
     return done
 
 
-retry = waiting(aretry, "retry")
+retry = sync_twin(aretry)
 
 
 async def arescore(
@@ -330,7 +244,7 @@ async def arescore(
     return done
 
 
-rescore = waiting(arescore, "rescore")
+rescore = sync_twin(arescore)
 
 
 async def ascore(
@@ -352,5 +266,5 @@ async def ascore(
         return await score_answer(built, msgspec.structs.replace(context, embed=embed))
 
 
-score = waiting(ascore, "score")
-aopen_run = twin(open_run, "aopen_run")
+score = sync_twin(ascore)
+aopen_run = async_twin(open_run)

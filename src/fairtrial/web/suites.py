@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from fairtrial import pipeline
-from fairtrial.api import wait_for
+from fairtrial.api.twins import wait_for
 from fairtrial.config import Suite
 from fairtrial.config.advice import notes, warnings
 from fairtrial.config.editing import Editor

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from fairtrial.analyse.run import Run
-from fairtrial.api.waiting import twin, waiting
+from fairtrial.api.twins import async_twin, sync_twin
 from fairtrial.core.errors import FairtrialError
 from fairtrial.foreign.results import Columns
 from fairtrial.store import Store
@@ -63,7 +63,7 @@ async def aimport_results(
     return runs[0] if len(runs) == 1 else runs
 
 
-import_results = waiting(aimport_results, "import_results")
+import_results = sync_twin(aimport_results)
 
 
 def import_traces(
@@ -101,4 +101,4 @@ def import_traces(
     return write_cases(paths, output, options)
 
 
-aimport_traces = twin(import_traces, "aimport_traces")
+aimport_traces = async_twin(import_traces)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairtrial.api.given import AnyRun, open_given
-from fairtrial.api.waiting import twin
+from fairtrial.api.twins import async_twin
 from fairtrial.tracks.optimisation.analysis import OptimisationReport, optimisation_report
 
 
@@ -17,4 +17,4 @@ def styles(
     return optimisation_report(open_given(run, store), weights)
 
 
-astyles = twin(styles, "astyles")
+astyles = async_twin(styles)

@@ -1,4 +1,4 @@
-"""Coroutines for callers that do not write `await`, and async twins of functions that only read and compute."""
+"""Every verb is written once, sync or async, and its twin is made here; `fairtrial/__init__.pyi` has both types."""
 
 from __future__ import annotations
 
@@ -52,24 +52,28 @@ def _in_thread(work: Coroutine[Any, Any, T]) -> T:
     return results[0]
 
 
-def twin(function: Callable[P, T], name: str) -> Callable[P, Awaitable[T]]:
+def async_twin(function: Callable[P, T]) -> Callable[P, Awaitable[T]]:
     """Return the async twin of a function that reads and computes: the same in a thread."""
 
-    @functools.wraps(function)
     async def twin(*args: P.args, **keywords: P.kwargs) -> T:
         return await asyncio.to_thread(function, *args, **keywords)
 
-    twin.__name__ = twin.__qualname__ = name
-    twin.__doc__ = f"{function.__doc__}\n\n    The async twin of `{function.__name__}`.\n    "
-    return twin
+    note = f"{function.__doc__}\n\n    The async twin of `{function.__name__}`.\n    "
+    return _named(twin, function, f"a{function.__name__}", note)
 
 
-def waiting(function: Callable[P, Coroutine[Any, Any, T]], name: str) -> Callable[P, T]:
+def sync_twin(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     """Return the sync twin of an async function."""
 
-    @functools.wraps(function)
     def twin(*args: P.args, **keywords: P.kwargs) -> T:
         return wait_for(function(*args, **keywords))
 
+    return _named(twin, function, function.__name__.removeprefix("a"), function.__doc__)
+
+
+def _named(twin: Callable[P, T], function: Callable[P, Any], name: str, doc: str | None) -> Callable[P, T]:
+    """Give a twin the signature of its function, and a name and docstring of its own."""
+    functools.update_wrapper(twin, function)
     twin.__name__ = twin.__qualname__ = name
+    twin.__doc__ = doc
     return twin
