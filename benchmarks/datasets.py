@@ -60,9 +60,9 @@ def write(path: Path, count: int) -> None:
 
 def measure(folder: Path) -> None:
     """Measure the suite in a folder; prints one JSON document."""
+    from fairtrial.config import load_suite
     from fairtrial.config.dataset import Dataset
     from fairtrial.config.document import DatasetEntry
-    from fairtrial.config.load import load_suite
 
     (file,) = folder.glob("d.*")
     entry = DatasetEntry(path=file.name, input="question", expected="answer")

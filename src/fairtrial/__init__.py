@@ -39,8 +39,9 @@ _VERBS = {  # each has an async twin, with an `a` before its name
         *("aggregate", "cases", "compare", "compare_models", "gate", "multi_run", "power", "rank", "tools", "variance"),
     ),
     "fairtrial.api.files": ("export", "report"),
+    "fairtrial.api.given": ("open_run",),
     "fairtrial.api.judging": ("calibrate", "label", "pairwise"),
-    "fairtrial.api.running": ("open_run", "rescore", "resume", "retry", "run", "score"),
+    "fairtrial.api.running": ("rescore", "resume", "retry", "run", "score"),
     "fairtrial.tracks.interchange.api": ("import_results", "import_traces"),
     "fairtrial.tracks.optimisation.api": ("styles",),
 }

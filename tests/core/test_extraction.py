@@ -15,8 +15,7 @@ from fairtrial.core.experiment import Arm, Case, Condition, TargetSpec
 from fairtrial.core.extraction import Extraction, extract, without_thinking
 from fairtrial.core.options import scorer_problems
 from fairtrial.core.score import Unscored
-from fairtrial.text.boxes import last_boxed
-from fairtrial.text.choices import find_choice, find_text, index_of
+from fairtrial.text.choices import find_choice, find_text, index_of, last_boxed
 from fairtrial.text.json_path import follow, parse_path
 
 

@@ -9,8 +9,7 @@ from fairtrial.config import RunOptions
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Arm, Case, Condition, TargetSpec
 from fairtrial.core.order import case_order
-from fairtrial.core.settings import StopSpec
-from fairtrial.core.stopping import FEWEST
+from fairtrial.core.settings import FEWEST, StopSpec
 from fairtrial.engine.decision import Decision
 from fairtrial.stats import Bets, betting_sequence
 from fairtrial.store.store import RunRecord

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from fairtrial import pipeline
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import find_sources, read_scores, sources_of
+from fairtrial.api.twins import async_twin
 from fairtrial.config import RunOptions, Suite
 from fairtrial.config.python import given_judge, given_scorer
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import ScorerSpec
 from fairtrial.core.functions import Functions
+from fairtrial.core.options import scorer_spec
 from fairtrial.store import Store
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ def scorer_given(scorer: AnyScorer | None) -> tuple[ScorerSpec | None, dict[str,
         return None, {}
 
     spec, functions = given_scorer(scorer)
-    return ({"type": spec} if isinstance(spec, str) else spec), functions
+    return scorer_spec(spec), functions
 
 
 def judge_given(judge: AnyJudge | None) -> tuple[str | None, Functions]:
@@ -94,6 +96,9 @@ def judge_given(judge: AnyJudge | None) -> tuple[str | None, Functions]:
 def open_run(name: str = "latest", *, store: str | None = None) -> Run:
     """Open a stored run by its id, an unambiguous prefix of it, a tag, or `latest`."""
     return Run.find(name, Store(store, create=False))
+
+
+aopen_run = async_twin(open_run)
 
 
 def listed(value: float | Sequence[float]) -> list[float]:

@@ -19,10 +19,9 @@ from fairtrial.api.given import (
     judge_given,
     load_given,
     open_given,
-    open_run,
     scorer_given,
 )
-from fairtrial.api.twins import async_twin, sync_twin
+from fairtrial.api.twins import sync_twin
 from fairtrial.config import RunOptions, Suite
 from fairtrial.core.accepted import case_problems, score_answer
 from fairtrial.core.errors import FairtrialError
@@ -267,4 +266,3 @@ async def ascore(
 
 
 score = sync_twin(ascore)
-aopen_run = async_twin(open_run)

@@ -2,9 +2,8 @@
 
 from fairtrial.config.judges import embedders_named, judge_named, suite_vars
 from fairtrial.config.keys import variables_of
-from fairtrial.config.load import load_suite, parse_suite
 from fairtrial.config.run_options import RunOptions
-from fairtrial.config.suite import Suite
+from fairtrial.config.suite import Suite, load_suite, parse_suite
 
 __all__ = [
     "RunOptions",

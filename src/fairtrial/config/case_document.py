@@ -14,11 +14,16 @@ Repeats = Annotated[int, Meta(ge=1, description="How many times each case is ans
 Weight = Annotated[float, Meta(ge=0, description="Its weight in the mean; 0 is shown but not counted.")]
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base class of all entries in the suite file."""
+class Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base class of all entries in the suite file: an unknown key is an error."""
 
 
-class ParamsEntry(Document, frozen=True, kw_only=True):
+def listed(value: str | list[str]) -> list[str]:
+    """Return a key that takes a text or a list of texts as a list."""
+    return [value] if isinstance(value, str) else value
+
+
+class ParamsEntry(Keys, frozen=True, kw_only=True):
     """Sampling parameters; a parameter with an empty value is not sent."""
 
     temperature: Annotated[float, Meta(ge=0)] | msgspec.UnsetType | None = msgspec.UNSET
@@ -44,14 +49,14 @@ class ParamsEntry(Document, frozen=True, kw_only=True):
         }
 
 
-class MessageEntry(Document, frozen=True, kw_only=True):
+class MessageEntry(Keys, frozen=True, kw_only=True):
     """One message of a chat."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
-class PromptFile(Document, frozen=True, kw_only=True):
+class PromptFile(Keys, frozen=True, kw_only=True):
     """A prompt in a file of its own (text, or a chat as JSON or YAML), or made by a function."""
 
     file: str | None = None
@@ -68,7 +73,7 @@ Prompt = Annotated[
 Vars = Annotated[dict[str, Any], Meta(description="Values for templates: {{ name }} in prompts and instructions.")]
 
 
-class GitEntry(Document, frozen=True, kw_only=True):
+class GitEntry(Keys, frozen=True, kw_only=True):
     """A commit of a git repository; its files without its history."""
 
     shorthand: ClassVar[str] = "url"
@@ -76,7 +81,7 @@ class GitEntry(Document, frozen=True, kw_only=True):
     ref: Annotated[str, Meta(description="A branch, a tag or a commit.")] = "HEAD"
 
 
-class WorkspaceEntry(Document, frozen=True, kw_only=True):
+class WorkspaceEntry(Keys, frozen=True, kw_only=True):
     """A fresh folder for every trial of an agent; every key of a case, condition or target replaces the suite's."""
 
     files: Annotated[
@@ -128,7 +133,7 @@ class WorkspaceEntry(Document, frozen=True, kw_only=True):
 Workspace = Annotated[WorkspaceEntry | None, Meta(description="A fresh folder for every trial of an agent.")]
 
 
-class ToolEntry(Document, frozen=True, kw_only=True):
+class ToolEntry(Keys, frozen=True, kw_only=True):
     """A tool call that a case asks for."""
 
     shorthand: ClassVar[str] = "name"
@@ -138,7 +143,7 @@ class ToolEntry(Document, frozen=True, kw_only=True):
     ] = None
 
 
-class CaseSettings(Document, frozen=True, kw_only=True):
+class CaseSettings(Keys, frozen=True, kw_only=True):
     """What a case may say in addition to its question; under `case_defaults`, for all cases."""
 
     attach: Annotated[

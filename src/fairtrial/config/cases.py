@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from fairtrial.config.attach import read_attached
-from fairtrial.config.case_document import CaseEntry, ParamsEntry
-from fairtrial.config.defaults import attached_names
+from fairtrial.config.case_document import CaseEntry, listed
 from fairtrial.config.document import SuiteDocument
 from fairtrial.config.workspaces import own_fields
 from fairtrial.core import registry
 from fairtrial.core.experiment import Case, read_expected
+from fairtrial.core.options import scorer_spec
 
 
 def built_in_cases(document: SuiteDocument, folder: Path) -> list[Case]:
@@ -27,8 +27,7 @@ def built_in_cases(document: SuiteDocument, folder: Path) -> list[Case]:
 
 def inline_case(entry: CaseEntry, index: int, folder: Path, *, fetch: bool) -> Case:
     """Return a case that is written out in a suite; the files it names are fetched from the web if asked."""
-    params: ParamsEntry | None = entry.params
-    attached = read_attached(attached_names(entry), folder, fetch=fetch)
+    attached = read_attached(listed(entry.attach), folder, fetch=fetch)
     return Case(
         id=entry.id or f"case-{index + 1}",
         input=attached.question(entry.turns[0] if entry.turns else entry.input or ""),
@@ -40,9 +39,9 @@ def inline_case(entry: CaseEntry, index: int, folder: Path, *, fetch: bool) -> C
         category=entry.category,
         difficulty=entry.difficulty,
         cluster=entry.cluster,
-        scorer={"type": entry.scorer} if isinstance(entry.scorer, str) else entry.scorer,
+        scorer=scorer_spec(entry.scorer),
         extract=entry.extract.as_spec() if entry.extract else None,
-        params=params.given() if params else None,
+        params=entry.params.given() if entry.params else None,
         repeats=entry.repeats,
         targets=tuple(entry.targets),
         conditions=tuple(entry.conditions),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -12,7 +11,7 @@ from fairtrial.config.checked_suite import CheckedSuite
 from fairtrial.config.dataset import dataset_problems
 from fairtrial.config.defaults import KEY as CASE_DEFAULTS
 from fairtrial.config.defaults import with_case_defaults
-from fairtrial.config.document import SuiteDocument
+from fairtrial.config.document import DatasetEntry, SuiteDocument
 from fairtrial.config.judges import judge_names, resolve_embedders, resolve_judges, resolve_user
 from fairtrial.config.literals import check_literals
 from fairtrial.config.money import check_prices
@@ -25,9 +24,7 @@ from fairtrial.core.functions import is_given
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import functions_in, read
 from fairtrial.core.providers import api_kinds
-from fairtrial.core.settings import Settings, StopSpec, target_specs
-from fairtrial.core.stopping import FEWEST
-from fairtrial.core.variables import Variables
+from fairtrial.core.settings import FEWEST, Settings, StopSpec, target_specs
 from fairtrial.text.printable import name_problem
 
 _CHECK_TEXTS = ("text", "contains", "matches", "value", "option", "press")
@@ -36,18 +33,16 @@ _TEXT_KEYS = ("id", "input", "category", "difficulty", "cluster")
 S = TypeVar("S", bound=CheckedSuite)
 
 
-def check_source(
-    suite: S, source: SuiteSource, folder: Path, options: RunOptions, variables: Variables, *, whole: bool = True
-) -> S:
+def check_source(suite: S, source: SuiteSource, options: RunOptions, *, whole: bool = True) -> S:
     """Check everything in a source and fill the suite with it; raise ProblemsError with all its problems."""
-    document = _read_document(source, variables)
+    document = _read_document(source)
     if document is None:
         raise ProblemsError(source.hidden_problems())
-    _resolve(suite, source, document, folder, options, variables)
+    _resolve(suite, source, document, options)
     check_cases(suite, source, judge_names(document), whole=whole)
     _check_functions(suite, source)
     names = sorted({name for scorer in suite.build_scorers(sound=True) for name in scorer.embedders()})
-    embedders = resolve_embedders(source, document, folder, variables, names)
+    embedders = resolve_embedders(source, document, names)
     suite.settings = msgspec.structs.replace(suite.settings, embedders=embedders)
     if source.problems:
         raise ProblemsError(sorted(source.hidden_problems(), key=lambda found: (found.file != source.file, found.line)))
@@ -63,12 +58,12 @@ def _check_functions(suite: CheckedSuite, source: SuiteSource) -> None:
         source.problem(("scorer",), f"`{name}` is the name of a function that was given in Python; name its module")
 
 
-def _read_document(source: SuiteSource, variables: Variables) -> SuiteDocument | None:
+def _read_document(source: SuiteSource) -> SuiteDocument | None:
     if not isinstance(source.value, dict):
         source.problem((), "a suite must be a mapping with `name`, `targets` and `cases` or `dataset`")
         return None
     _keep_spelling(source)
-    check_literals(source, variables)
+    check_literals(source)
     problems: list[tuple[KeyPath, str]] = []
     document = read(SuiteDocument, source.value, problems)
     for path, message in problems:
@@ -167,31 +162,15 @@ def _keep_checks(source: SuiteSource, path: KeyPath, value: Any) -> None:
             _keep_checks(source, (*path, key), item)
 
 
-def _resolve(
-    suite: CheckedSuite,
-    source: SuiteSource,
-    document: SuiteDocument,
-    folder: Path,
-    options: RunOptions,
-    variables: Variables,
-) -> None:
-    document = with_case_defaults(source, _with_defaults(source, document), folder)
+def _resolve(suite: CheckedSuite, source: SuiteSource, document: SuiteDocument, options: RunOptions) -> None:
+    document = with_case_defaults(source, _with_defaults(source, document))
     settings = _settings(document, options)
-    arms = resolve_arms(source, document, folder, options, settings, variables)
-    judges = resolve_judges(source, document, folder, variables)
-    user = resolve_user(source, document, folder, variables)
+    arms = resolve_arms(source, document, options, settings)
+    judges, user = resolve_judges(source, document), resolve_user(source, document)
     settings = msgspec.structs.replace(settings, judges=judges, panel=document.panel, user=user)
-    if document.dataset and not _dataset_usable(source, document, folder):
+    if document.dataset and not _dataset_usable(source, document.dataset):
         document = msgspec.structs.replace(document, dataset=None)  # the cases in the file can still be checked
-    suite.fill(
-        source=source,
-        document=document,
-        folder=folder,
-        options=options,
-        variables=variables,
-        arms=tuple(arms),
-        settings=settings,
-    )
+    suite.fill(source, document, options, tuple(arms), settings)
 
 
 def _with_defaults(source: SuiteSource, document: SuiteDocument) -> SuiteDocument:
@@ -219,9 +198,8 @@ def _settings(document: SuiteDocument, options: RunOptions) -> Settings:
     )
 
 
-def _dataset_usable(source: SuiteSource, document: SuiteDocument, folder: Path) -> bool:
-    assert document.dataset is not None
-    problems = list(dataset_problems(document.dataset, folder))
+def _dataset_usable(source: SuiteSource, dataset: DatasetEntry) -> bool:
+    problems = list(dataset_problems(dataset, source.folder))
     for key, message in problems:
         source.problem(("dataset", *key.split(".", 1)), message)
     return not problems

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairtrial.config.attach import load_files, read_attached
-from fairtrial.config.case_document import CaseEntry, CaseSettings
+from fairtrial.config.attach import is_address, load_files, read_attached
+from fairtrial.config.case_document import CaseEntry, CaseSettings, listed
 from fairtrial.config.cases import built_in_cases, inline_case
 from fairtrial.config.dataset import Dataset
-from fairtrial.config.defaults import attached_names
 from fairtrial.config.document import DatasetEntry, SuiteDocument
-from fairtrial.config.drawing import Drawing, Located
 from fairtrial.config.run_options import RunOptions
 from fairtrial.config.skills import skill_files, skill_paths
 from fairtrial.config.source import SuiteSource
-from fairtrial.config.web_files import is_address
 from fairtrial.config.workspaces import own_fields, workspace_files, workspace_paths
 from fairtrial.core.errors import Problem, ProblemsError
 from fairtrial.core.experiment import INPUT_NAMES, Arm, Case, ScorerSpec
@@ -30,10 +28,9 @@ from fairtrial.core.file import File
 from fairtrial.core.functions import Functions
 from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.core.options import Path as KeyPath
-from fairtrial.core.options import build_scorer, scorer_problems
+from fairtrial.core.options import build_scorer, scorer_problems, scorer_spec
 from fairtrial.core.scorer import Scorer as BuiltScorer
 from fairtrial.core.settings import Settings
-from fairtrial.core.variables import Variables
 from fairtrial.text.printable import counted
 
 if TYPE_CHECKING:
@@ -42,6 +39,7 @@ if TYPE_CHECKING:
 
 _TAG = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
 _NAME = re.compile(r"[^\W\d]\w*")
+Located = tuple[Problem, Case | None, str]  # place, case, problem
 
 
 class CheckedSuite:
@@ -52,25 +50,22 @@ class CheckedSuite:
 
     def fill(
         self,
-        *,
         source: SuiteSource,
         document: SuiteDocument,
-        folder: Path,
         options: RunOptions,
-        variables: Variables,
         arms: tuple[Arm, ...],
         settings: Settings,
     ) -> None:
         """Set everything that is known of a suite."""
         self.name, self.description = document.name, document.description
         self.vars = document.vars
-        self.text, self.file, self.folder = source.text, source.file, folder
-        self.options, self.variables = options, variables
-        self._drawing = Drawing(options)
+        self.text, self.file, self.folder = source.text, source.file, source.folder
+        self.options, self.variables = options, source.variables
+        self._drawing = _Drawing(options)
         self.arms, self.settings = arms, settings
         self._source, self._document = source, document
         self._dataset = self._open_dataset(document.dataset) if document.dataset else None
-        self._built_in = built_in_cases(document, folder) if document.suite else []
+        self._built_in = built_in_cases(document, source.folder) if document.suite else []
         self.dataset_sha256 = self._fingerprint()
         self.case_count = 0  # the cases checked so far: all of them, unless there are very many
         self.repeated = 0  # those of them that repeat the question of another one
@@ -95,8 +90,7 @@ class CheckedSuite:
     @property
     def default_scorer(self) -> ScorerSpec:
         """The suite's scorer, used unless a more specific setting overrides it."""
-        scorer = self._document.scorer
-        return {"type": scorer} if isinstance(scorer, str) else scorer
+        return scorer_spec(self._document.scorer)
 
     @property
     def has_problems(self) -> bool:
@@ -140,7 +134,7 @@ class CheckedSuite:
                 del fields["tools"]
             digest.update(canonical_json(self.variables.template_all(fields)) + b"\n")
             with suppress(ValueError):  # reported with the case
-                files = read_attached(attached_names(entry), self.folder, fetch=self._fetch).files
+                files = read_attached(listed(entry.attach), self.folder, fetch=self._fetch).files
                 digest.update(b"".join(file.sha256.encode() for file in files))
                 if entry.workspace is not None:
                     digest.update(canonical_json(own_fields(entry.workspace, self.folder)))
@@ -217,14 +211,14 @@ class CheckedSuite:
     def files(self) -> Iterator[File]:
         """Yield the files that are sent with the cases, and those that workspaces start from."""
         entries = (self._document.case_defaults, *self._document.cases)
-        names = dict.fromkeys(name for entry in entries for name in attached_names(entry))
+        names = dict.fromkeys(name for entry in entries for name in listed(entry.attach))
         attached = load_files(chain(names, self._dataset.attached_names() if self._dataset else ()), self.folder)
         return chain(attached, workspace_files(self._document, self.folder), skill_files(self._document, self.folder))
 
     def files_used(self) -> set[Path]:
         """Return the files that the suite consists of, apart from code: itself, its prompts, data and attachments."""
         entries = (self._document.case_defaults, *self._document.cases)
-        names = [name for entry in entries for name in attached_names(entry)]
+        names = [name for entry in entries for name in listed(entry.attach)]
         files = {*self._source.files, *workspace_paths(self._document, self.folder)}
         files |= {self.path} if self.path else set()
         files |= {*(self.folder / name for name in names if not is_address(name))}
@@ -263,3 +257,37 @@ def _forget_unused(arm: dict[str, Any]) -> None:
         for name in ("only", "auth"):
             if not server[name]:
                 del server[name]
+
+
+class _Drawing:
+    """The selected cases of a suite, in the suite's order. Cases that cannot be read are never left out."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._named, self._limit, self._first = frozenset(options.cases), options.limit, options.first
+        self._last: tuple[bytes, int] | None = None  # the last draw within the limit, found when first needed
+
+    def cases(self, read: Callable[[], Iterator[Located]]) -> Iterator[Located]:
+        """Yield the selected cases; with a limit, all cases are read once more, the first time."""
+        if self._limit is None:
+            yield from islice(self._wanted(read()), self._first)
+            return
+        if self._last is None:
+            draws = (_draw(item[1], place) for place, item in enumerate(self._wanted(read())) if item[1] is not None)
+            self._last = max(heapq.nsmallest(self._limit, draws), default=(b"", 0))
+        for place, item in enumerate(self._wanted(read())):
+            if item[1] is None or _draw(item[1], place) <= self._last:
+                yield item
+
+    def _wanted(self, located: Iterator[Located]) -> Iterator[Located]:
+        return (item for item in located if item[1] is None or not self._named or item[1].id in self._named)
+
+
+def _draw(case: Case, place: int) -> tuple[bytes, int]:
+    """Return a case's place in a random order that depends on its id alone.
+
+    The plan's id cannot be the key, since it depends on the limit; a hash of the dataset could, but then every
+    correction of a text would draw other cases. This way all suites and runs with these cases draw the same, fewer are
+    among more, and a new case replaces one at most.
+    """
+    key = case.id.encode(errors="surrogatepass")
+    return hashlib.blake2b(key, digest_size=16, person=b"limit").digest(), place

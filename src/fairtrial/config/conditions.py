@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 
@@ -12,34 +11,32 @@ from fairtrial.config.mcp_servers import servers_of
 from fairtrial.config.run_options import RunOptions
 from fairtrial.config.skills import resolve_skills
 from fairtrial.config.source import SuiteSource, check_choice, check_scorer
-from fairtrial.config.style_files import style_entries
+from fairtrial.config.styles import style_entries
 from fairtrial.config.wording import Wording, needs_templates, prompts_of, system_text, wording_of
 from fairtrial.core import registry
-from fairtrial.core.experiment import (
-    Condition,
-)
+from fairtrial.core.experiment import Condition
 from fairtrial.core.options import Path as KeyPath
 
 
 def chosen_conditions(
-    source: SuiteSource, document: SuiteDocument, folder: Path, options: RunOptions
+    source: SuiteSource, document: SuiteDocument, options: RunOptions
 ) -> Iterator[tuple[str, ConditionEntry, Condition]]:
     """Yield the selected conditions, each with its name and its entry."""
     common = ConditionEntry(system=document.system, system_file=document.system_file)
-    entries = _entries(source, document, common, folder)
-    wordings = _wordings(source, document, folder)
+    entries = _entries(source, document, common)
+    wordings = _wordings(source, document)
     names = [_condition_name(document, name, wording) for name in entries for wording in wordings]
     check_choice(source, "condition", options.conditions, names)
-    system = system_text(source, (), common, folder)
+    system = system_text(source, (), common)
     for entry_name, entry in entries.items():
         chosen = {_condition_name(document, entry_name, wording): wording for wording in wordings}
         if options.conditions and not any(name in options.conditions for name in chosen):
             continue
         path: KeyPath = ("conditions", entry_name) if document.conditions else ()
-        condition = _condition(source, path, entry, document, folder, system)
+        condition = _condition(source, path, entry, document, system)
         for name, wording in chosen.items():
             if not options.conditions or name in options.conditions:
-                yield name, entry, _worded(source, path, condition, wordings[wording], name, document, folder)
+                yield name, entry, _worded(source, path, condition, wordings[wording], name, document)
 
 
 def _condition_name(document: SuiteDocument, entry: str, wording: str) -> str:
@@ -49,23 +46,23 @@ def _condition_name(document: SuiteDocument, entry: str, wording: str) -> str:
     return f"{entry}/{wording}" if document.conditions else wording
 
 
-def _wordings(source: SuiteSource, document: SuiteDocument, folder: Path) -> dict[str, Wording | None]:
+def _wordings(source: SuiteSource, document: SuiteDocument) -> dict[str, Wording | None]:
     """Return the suite's prompts by name; without any, the cases are asked as they are."""
-    found = {name: wording_of(source, ("prompts", name), prompt, folder) for name, prompt in document.prompts.items()}
+    found = {name: wording_of(source, ("prompts", name), prompt) for name, prompt in document.prompts.items()}
     return {name: wording for name, wording in found.items() if wording} or {"": None}
 
 
 def _condition(
-    source: SuiteSource, path: KeyPath, entry: ConditionEntry, document: SuiteDocument, folder: Path, system: str
+    source: SuiteSource, path: KeyPath, entry: ConditionEntry, document: SuiteDocument, system: str
 ) -> Condition:
-    prompts = prompts_of(source, path, entry, folder)
+    prompts = prompts_of(source, path, entry)
     check_scorer(source, (*path, "scorer"), entry.scorer if document.conditions else None)
     has_system = entry.system is not None or entry.system_file is not None
     return Condition(
-        skills=resolve_skills(source, path, entry, folder),
-        system=system_text(source, path, entry, folder) if has_system and document.conditions else system,
+        skills=resolve_skills(source, path, entry),
+        system=system_text(source, path, entry) if has_system and document.conditions else system,
         prompts=prompts,
-        mcp=servers_of(source, path, entry, document, folder),
+        mcp=servers_of(source, path, entry, document),
         require_tool_use=entry.require_tool_use,
         require_tool_success=entry.require_tool_success,
         on_missing_tool_use=entry.on_missing_tool_use,
@@ -79,7 +76,6 @@ def _worded(
     wording: Wording | None,
     name: str,
     document: SuiteDocument,
-    folder: Path,
 ) -> Condition:
     """Return a condition with one of the suite's prompts, under its name."""
     if wording is not None:
@@ -95,16 +91,14 @@ def _worded(
             chat=wording.chat,
             system=wording.system or condition.system,
             function=wording.function,
-            folder=str(folder.resolve()) if wording.function else "",
+            folder=str(source.folder.resolve()) if wording.function else "",
         )
     texts = (condition.system, *(message.content for message in condition.chat))
     templates = needs_templates(texts, condition.prompts) or bool(condition.chat or condition.function)
     return msgspec.structs.replace(condition, name=name, templates=templates, vars=document.vars)
 
 
-def _entries(
-    source: SuiteSource, document: SuiteDocument, common: ConditionEntry, folder: Path
-) -> dict[str, ConditionEntry]:
+def _entries(source: SuiteSource, document: SuiteDocument, common: ConditionEntry) -> dict[str, ConditionEntry]:
     """Return the conditions: those of the suite, else the styles of its problems, else one default."""
     if document.conditions:
         if document.suite is not None and document.suite.match_length:
@@ -113,7 +107,7 @@ def _entries(
             )
         return document.conditions
     if document.suite is not None and (styles := document.suite.own_styles()):
-        return style_entries(source, document.suite, styles, folder)
+        return style_entries(source, document.suite, styles)
     return {"default": common}
 
 

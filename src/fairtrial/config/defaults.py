@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.config.attach import read_attached
-from fairtrial.config.case_document import CaseEntry, CaseSettings, ParamsEntry
+from fairtrial.config.case_document import CaseEntry, CaseSettings, ParamsEntry, listed
 from fairtrial.config.document import SuiteDocument
 from fairtrial.config.source import SuiteSource
 from fairtrial.core.errors import FairtrialError
@@ -20,13 +20,13 @@ from fairtrial.text.printable import name_problem
 KEY = "case_defaults"
 
 
-def with_case_defaults(source: SuiteSource, document: SuiteDocument, folder: Path) -> SuiteDocument:
+def with_case_defaults(source: SuiteSource, document: SuiteDocument) -> SuiteDocument:
     """Check the defaults, report what is wrong with them, and apply the others to the cases in the file."""
     if KEY not in source.value:
         return document
     if document.suite and not document.cases and not document.dataset:
         source.problem((KEY,), f"`{KEY}` are for `cases` and `dataset`, not for the cases of `suite`")
-    wrong = dict(_problems(document.case_defaults, folder))
+    wrong = dict(_problems(document.case_defaults, source.folder))
     for key, problem in wrong.items():
         source.problem((KEY, key), problem)
     unset = {key: getattr(CaseSettings(), key) for key in wrong}
@@ -40,23 +40,17 @@ def _problems(defaults: CaseSettings, folder: Path) -> Iterable[tuple[str, str]]
     """Yield what would otherwise be reported of every case."""
     try:
         if defaults.scorer is not None:
-            scorer = defaults.scorer
-            build_scorer({"type": scorer} if isinstance(scorer, str) else scorer)
+            build_scorer(defaults.scorer)
     except FairtrialError as error:
         yield "scorer", str(error)
     try:
-        read_attached(attached_names(defaults), folder, fetch=False)
+        read_attached(listed(defaults.attach), folder, fetch=False)
     except ValueError as error:
         yield "attach", str(error)
     for key in ("tags", "category", "difficulty", "cluster"):
-        names = getattr(defaults, key) or ()
-        for problem in filter(None, map(name_problem, [names] if isinstance(names, str) else names)):
+        names = getattr(defaults, key) or []
+        for problem in filter(None, map(name_problem, listed(names))):
             yield key, problem
-
-
-def attached_names(entry: CaseSettings) -> list[str]:
-    """Return the names of the files to send."""
-    return [entry.attach] if isinstance(entry.attach, str) else entry.attach
 
 
 def _with_defaults(entry: CaseEntry, defaults: CaseSettings, written: Any) -> CaseEntry:

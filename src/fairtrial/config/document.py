@@ -10,7 +10,7 @@ from msgspec import Meta
 from fairtrial.config.case_document import (
     CaseEntry,
     CaseSettings,
-    Document,
+    Keys,
     ParamsEntry,
     Prompt,
     Repeats,
@@ -22,7 +22,7 @@ from fairtrial.core.gate import GateSpec
 from fairtrial.core.settings import PanelSpec, PriceSpec, RetrySpec
 
 
-class TargetEntry(Document, frozen=True, kw_only=True):
+class TargetEntry(Keys, frozen=True, kw_only=True):
     """A model or agent to evaluate."""
 
     shorthand: ClassVar[str] = "target"
@@ -47,7 +47,7 @@ class TargetEntry(Document, frozen=True, kw_only=True):
     workspace: Workspace = None
 
 
-class AuthEntry(Document, frozen=True, kw_only=True):
+class AuthEntry(Keys, frozen=True, kw_only=True):
     """Access to a server that OAuth protects: a token, or the credentials of a client to get tokens with."""
 
     shorthand: ClassVar[str] = "token"
@@ -60,7 +60,7 @@ class AuthEntry(Document, frozen=True, kw_only=True):
     scope: Annotated[str | None, Meta(description="What to ask for, separated by blanks.")] = None
 
 
-class McpEntry(Document, frozen=True, kw_only=True):
+class McpEntry(Keys, frozen=True, kw_only=True):
     """An MCP server, in the format of desktop clients."""
 
     command: Annotated[str | None, Meta(description="A program that speaks MCP on stdin and stdout.")] = None
@@ -84,7 +84,7 @@ class McpEntry(Document, frozen=True, kw_only=True):
     ] = False
 
 
-class ConditionEntry(Document, frozen=True, kw_only=True):
+class ConditionEntry(Keys, frozen=True, kw_only=True):
     """The system prompt, prompts and tools that a target gets with each case."""
 
     system: str | None = None
@@ -113,7 +113,7 @@ class ConditionEntry(Document, frozen=True, kw_only=True):
     repeats: Repeats | None = None
 
 
-class JudgeEntry(Document, frozen=True, kw_only=True):
+class JudgeEntry(Keys, frozen=True, kw_only=True):
     """A judge model; `instructions` are added to the scorer's prompt."""
 
     shorthand: ClassVar[str] = "target"
@@ -129,7 +129,7 @@ class JudgeEntry(Document, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
 
 
-class UserEntry(Document, frozen=True, kw_only=True):
+class UserEntry(Keys, frozen=True, kw_only=True):
     """A model that plays the user: after every answer it says the next thing, until it has what it wants."""
 
     target: str
@@ -140,7 +140,7 @@ class UserEntry(Document, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
 
 
-class DatasetEntry(Document, frozen=True, kw_only=True):
+class DatasetEntry(Keys, frozen=True, kw_only=True):
     """Cases from data files or from the Hugging Face Hub; `input` to `turns` are names of columns.
 
     Rows are selected by `where`, then by `offset` and `limit`, then by `sample`.
@@ -207,7 +207,7 @@ class DatasetEntry(Document, frozen=True, kw_only=True):
     offset: Annotated[int, Meta(ge=0, description="Leave out this many rows at the start.")] = 0
 
 
-class SuiteEntry(Document, frozen=True, kw_only=True):
+class SuiteEntry(Keys, frozen=True, kw_only=True):
     """Cases that come with fairtrial; keys that are not set do not filter. Most keys are for optimisation only."""
 
     shorthand: ClassVar[str] = "kind"
@@ -257,7 +257,7 @@ class SuiteEntry(Document, frozen=True, kw_only=True):
         return ["polite", "strict"] if self.styles is None else self.styles
 
 
-class ProviderEntry(Document, frozen=True, kw_only=True):
+class ProviderEntry(Keys, frozen=True, kw_only=True):
     """Your own model server."""
 
     base_url: str
@@ -266,7 +266,7 @@ class ProviderEntry(Document, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
 
 
-class SuiteDocument(Document, frozen=True, kw_only=True):
+class SuiteDocument(Keys, frozen=True, kw_only=True):
     """A fairtrial suite: cases, the targets that answer them, and how answers are scored."""
 
     name: Annotated[str, Meta(min_length=1)]

@@ -22,9 +22,7 @@ from fairtrial.core.settings import JudgeSpec, UserSpec
 from fairtrial.core.variables import Variables
 
 
-def resolve_judges(
-    source: SuiteSource, document: SuiteDocument, folder: Path, variables: Variables
-) -> tuple[JudgeSpec, ...]:
+def resolve_judges(source: SuiteSource, document: SuiteDocument) -> tuple[JudgeSpec, ...]:
     """Return the judges of a suite: one, a panel of several, or none."""
     if document.judge is not None and document.judges:
         source.problem(("judges",), "set `judge` or `judges`, not both")
@@ -40,7 +38,7 @@ def resolve_judges(
                 f"duplicate judge `{name}`: give each judge its own `id`, or set `panel: judgements` to ask one "
                 "several times",
             )
-        spec = _resolve_judge(source, path, document, folder, variables, entry)
+        spec = _resolve_judge(source, path, document, entry)
         judges += [spec] if spec else []
     return tuple(judges)
 
@@ -60,7 +58,7 @@ def has_turns(document: SuiteDocument) -> bool:
     return from_rows or any(case.turns[1:] for case in document.cases)
 
 
-def resolve_user(source: SuiteSource, document: SuiteDocument, folder: Path, variables: Variables) -> UserSpec | None:
+def resolve_user(source: SuiteSource, document: SuiteDocument) -> UserSpec | None:
     """Return the simulated user of a suite, if it has one."""
     entry = document.user
     if entry is None:
@@ -71,7 +69,7 @@ def resolve_user(source: SuiteSource, document: SuiteDocument, folder: Path, var
         source.problem(("user",), "a simulated user needs a `persona` or a `goal`")
     if any(case.turns for case in document.cases) or (document.dataset and document.dataset.turns):
         source.problem(("user",), "a suite has a simulated user, or cases with `turns`, not both")
-    target = TargetResolver(source, document, folder, variables).resolve(("user",), entry)
+    target = TargetResolver(source, document).resolve(("user",), entry)
     if target is None:
         return None
     if not registry.load("targets", target.kind).takes_chats:
@@ -96,12 +94,12 @@ def judge_named(
 
     `functions` are those given in Python that a name may stand for.
     """
-    source, document = _stored_suite(suite_text, variables)
+    source, document = _stored_suite(suite_text, variables, folder)
     source.functions = functions or {}
     instructions = document.judge.instructions if document.judge else ""
     own = own_name(name).removeprefix("python:") if is_given(name) else None
     entry = JudgeEntry(target=name, id=own, instructions=instructions)
-    spec = _resolve_judge(source, (), document, folder, variables, entry)
+    spec = _resolve_judge(source, (), document, entry)
     if spec is None or source.problems:
         raise FairtrialError("; ".join(problem.message for problem in source.hidden_problems()))
     return spec
@@ -109,25 +107,23 @@ def judge_named(
 
 def suite_vars(suite_text: str, variables: Variables) -> dict[str, Any]:
     """Return the `vars` of a suite that was checked before it was stored."""
-    return dict(_stored_suite(suite_text, variables)[1].vars)
+    return dict(_stored_suite(suite_text, variables, Path())[1].vars)
 
 
-def _stored_suite(text: str, variables: Variables) -> tuple[SuiteSource, SuiteDocument]:
+def _stored_suite(text: str, variables: Variables, folder: Path) -> tuple[SuiteSource, SuiteDocument]:
     """Read the text of a suite that was checked before it was stored."""
-    source = SuiteSource(text, "suite", variables)
+    source = SuiteSource(text, "suite", variables, folder)
     document = read(SuiteDocument, source.value, [])
     assert document is not None
     source.problems.clear()
     return source, document
 
 
-def resolve_embedders(
-    source: SuiteSource, document: SuiteDocument, folder: Path, variables: Variables, names: Iterable[str]
-) -> dict[str, TargetSpec]:
+def resolve_embedders(source: SuiteSource, document: SuiteDocument, names: Iterable[str]) -> dict[str, TargetSpec]:
     """Return the models whose embeddings scorers need, by name."""
     embedders = {}
     for name in names:
-        spec = TargetResolver(source, document, folder, variables).resolve(("scorer",), JudgeEntry(target=name))
+        spec = TargetResolver(source, document).resolve(("scorer",), JudgeEntry(target=name))
         if spec is not None and not registry.load("targets", spec.kind).embeds:
             source.problem(
                 ("scorer",),
@@ -141,17 +137,15 @@ def resolve_embedders(
 
 def embedders_named(names: Iterable[str], variables: Variables, folder: Path, suite_text: str) -> dict[str, TargetSpec]:
     """Return embedders by their names; the providers of the suite's text apply."""
-    source, document = _stored_suite(suite_text, variables)
-    embedders = resolve_embedders(source, document, folder, variables, names)
+    source, document = _stored_suite(suite_text, variables, folder)
+    embedders = resolve_embedders(source, document, names)
     if source.problems:
         raise FairtrialError("; ".join(problem.message for problem in source.hidden_problems()))
     return embedders
 
 
-def _resolve_judge(
-    source: SuiteSource, path: KeyPath, document: SuiteDocument, folder: Path, variables: Variables, entry: JudgeEntry
-) -> JudgeSpec | None:
-    target = TargetResolver(source, document, folder, variables).resolve(path, entry)
+def _resolve_judge(source: SuiteSource, path: KeyPath, document: SuiteDocument, entry: JudgeEntry) -> JudgeSpec | None:
+    target = TargetResolver(source, document).resolve(path, entry)
     if target is None:
         return None
     params = entry.params.given() if entry.params else {}

@@ -9,7 +9,6 @@ from typing import Any
 from fairtrial.config.source import SuiteSource
 from fairtrial.core.options import Path
 from fairtrial.core.secrets import Secret, is_credential, keys_in, looks_secret, secrets_in_url
-from fairtrial.core.variables import Variables
 
 _SERVERS = ("providers", "mcp_servers", "mcpServers")
 _SCHEME = re.compile(r"\A(?:bearer|basic|token)\s+", re.IGNORECASE)
@@ -17,11 +16,11 @@ _ASSIGNMENT = re.compile(r"([\w-]+)[\"']?\s*[=:]\s*[\"']?((?:(?:bearer|basic|tok
 _LONG = 20  # a value of this length is a key even without digits
 
 
-def check_literals(source: SuiteSource, variables: Variables) -> None:
+def check_literals(source: SuiteSource) -> None:
     """Report every key in the suite text, and hide its value from then on."""
     for path, text in _candidate_texts(source.value):
-        for name, value in _keys_in(path, variables.hide(text) if path not in source.spelling else text):
-            variables.keep_hidden(Secret(name, value, variable=False))
+        for name, value in _keys_in(path, source.variables.hide(text) if path not in source.spelling else text):
+            source.variables.keep_hidden(Secret(name, value, variable=False))
             source.problem(path, "secret key in the suite: write ${VAR} here and set VAR in the environment or in .env")
 
 

@@ -12,15 +12,12 @@ import msgspec
 from fairtrial.config.document import AuthEntry, ConditionEntry, McpEntry, SuiteDocument
 from fairtrial.config.source import SuiteSource
 from fairtrial.core import registry
-from fairtrial.core.experiment import (
-    McpAuth,
-    McpServer,
-)
+from fairtrial.core.experiment import McpAuth, McpServer
 from fairtrial.core.options import Path as KeyPath
 
 
 def servers_of(
-    source: SuiteSource, path: KeyPath, entry: ConditionEntry, document: SuiteDocument, folder: Path
+    source: SuiteSource, path: KeyPath, entry: ConditionEntry, document: SuiteDocument
 ) -> tuple[McpServer, ...]:
     """Return the MCP servers that a condition uses."""
     entries = {**document.mcp_servers, **document.mcp_servers_as_desktop}
@@ -31,7 +28,7 @@ def servers_of(
             source.problem((*path, "mcp", index), f"unknown MCP server `{name}`{hint}")
         elif entry.mcp.index(name) == index:
             key = "mcpServers" if name in document.mcp_servers_as_desktop else "mcp_servers"
-            server = _server(source, (key, name), name, entries[name], folder)
+            server = _server(source, (key, name), name, entries[name])
             only = tuple(entry.mcp_tools.get(name, ()))
             servers += [msgspec.structs.replace(server, only=only)] if server else []
     for name in sorted(set(entry.mcp_tools) - set(entry.mcp)):
@@ -41,7 +38,7 @@ def servers_of(
     return tuple(servers)
 
 
-def _server(source: SuiteSource, path: KeyPath, name: str, entry: McpEntry, folder: Path) -> McpServer | None:
+def _server(source: SuiteSource, path: KeyPath, name: str, entry: McpEntry) -> McpServer | None:
     if (entry.command is None) == (entry.url is None):
         source.problem(path, "an MCP server needs either `command` (a program) or `url` (an address)")
         return None
@@ -64,7 +61,7 @@ def _server(source: SuiteSource, path: KeyPath, name: str, entry: McpEntry, fold
         return _authorised(source, (*path, "auth"), server, entry.auth)
     if entry.auth is not None:
         source.problem((*path, "auth"), "`auth` is for servers with a `url`; a program gets its keys by `env`")
-    local = folder / entry.command
+    local = source.folder / entry.command
     # Symlinks are not resolved: a virtual environment's python is a link and finds its environment by its own path.
     program = str(local.absolute()) if "/" in entry.command and local.is_file() else shutil.which(entry.command)
     if program is None:
@@ -79,7 +76,7 @@ def _server(source: SuiteSource, path: KeyPath, name: str, entry: McpEntry, fold
         timeout=entry.timeout,
         roots=entry.roots,
     )
-    return _with_place(server, folder)
+    return _with_place(server, source.folder)
 
 
 def _authorised(source: SuiteSource, path: KeyPath, server: McpServer, entry: AuthEntry | None) -> McpServer:

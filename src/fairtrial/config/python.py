@@ -89,14 +89,14 @@ class Case:
 class Made:
     """What a suite made in Python consists of, in addition to its source."""
 
-    def __init__(self, keys: Mapping[str, Any], variables: Variables) -> None:
+    def __init__(self, keys: Mapping[str, Any], variables: Variables, folder: Path = Path()) -> None:
         self.functions: dict[str, Function] = {}  # those without an importable name
         self.code: dict[str, str] = {}  # hashes of all functions
         self.rows: GivenRows | None = None
         self._problems: list[tuple[KeyPath, str]] = []
         self.value = value = self._read(keys)
         text = suite_text(value, self.rows, self.code)
-        self.source = SuiteSource.of_value(self._live(value), text, NAME, variables, self.functions)
+        self.source = SuiteSource.of_value(self._live(value), text, NAME, variables, folder, self.functions)
         for path, message in self._problems:
             self.source.problem(path, message)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from fairtrial.config.case_document import CaseSettings, ParamsEntry
@@ -18,24 +17,17 @@ from fairtrial.config.workspaces import resolve_workspace
 from fairtrial.core import registry
 from fairtrial.core.experiment import BENCHMARK_LOCK, DEFAULT_PARAMS, Arm, Condition, TargetSpec
 from fairtrial.core.options import Path as KeyPath
+from fairtrial.core.options import scorer_spec
 from fairtrial.core.providers import api_kinds
 from fairtrial.core.settings import Settings
-from fairtrial.core.variables import Variables
 from fairtrial.core.workspace import WorkspaceSpec
 
 
-def resolve_arms(
-    source: SuiteSource,
-    document: SuiteDocument,
-    folder: Path,
-    options: RunOptions,
-    settings: Settings,
-    variables: Variables,
-) -> list[Arm]:
+def resolve_arms(source: SuiteSource, document: SuiteDocument, options: RunOptions, settings: Settings) -> list[Arm]:
     """Return one arm for every selected target and condition."""
-    resolver = TargetResolver(source, document, folder, variables)
+    resolver = TargetResolver(source, document)
     targets = list(_chosen_targets(source, document, options, resolver))
-    conditions = list(chosen_conditions(source, document, folder, options))
+    conditions = list(chosen_conditions(source, document, options))
     styled = document.suite is not None and bool(document.suite.own_styles())
     check_scorer(source, ("scorer",), document.scorer)
     arms: list[Arm] = []
@@ -44,18 +36,17 @@ def resolve_arms(
         for name, condition_entry, common in conditions:
             if entry.conditions and name not in entry.conditions:
                 continue
-            workspace = _workspace(source, document, entry, path, name, condition_entry, folder)
-            condition, workspace = _with_skills(source, spec, common, condition_entry, folder, workspace)
+            workspace = _workspace(source, document, entry, path, name, condition_entry)
+            condition, workspace = _with_skills(source, spec, common, condition_entry, workspace)
             params, defaulted = _effective(settings, document.params, entry.params, condition_entry.params)
             extract = entry.extract or document.extract
-            scorer = _nearest(document.scorer, entry.scorer, condition_entry.scorer)
             arm = Arm(
                 name=f"{spec.id}/{name}" if document.conditions or document.prompts or styled else spec.id,
                 target=spec,
                 condition=condition,
                 params=params,
                 defaulted=defaulted,
-                scorer={"type": scorer} if isinstance(scorer, str) else scorer,
+                scorer=scorer_spec(_nearest(document.scorer, entry.scorer, condition_entry.scorer)),
                 extract=extract.as_spec() if extract else None,
                 workspace=workspace,
                 repeats=options.repeats or _nearest(document.repeats, entry.repeats, condition_entry.repeats),
@@ -115,7 +106,6 @@ def _with_skills(
     spec: TargetSpec,
     condition: Condition,
     entry: ConditionEntry,
-    folder: Path,
     workspace: WorkspaceSpec | None,
 ) -> tuple[Condition, WorkspaceSpec | None]:
     """Return a condition and a workspace with the condition's skills in the form in which the target takes them."""
@@ -126,7 +116,7 @@ def _with_skills(
         reason = "the text of a skill would replace its own system prompt, and the two would be compared as one"
         source.problem(("conditions", condition.name), f"{spec.id}: {reason}; give every condition a `system`")
     with_files = kind.uses_workspace and not spec.options.get("cwd")
-    condition = given_as_text(condition, entry, folder, with_files=with_files)
+    condition = given_as_text(condition, entry, source.folder, with_files=with_files)
     return condition, with_skill_files(workspace, condition) if with_files else workspace
 
 
@@ -137,12 +127,11 @@ def _workspace(
     path: KeyPath,
     condition: str,
     entry: ConditionEntry,
-    folder: Path,
 ) -> WorkspaceSpec | None:
     """Return the workspace of an arm."""
     where: KeyPath = ("conditions", condition.partition("/")[0]) if document.conditions else ()
     layers = [((), document.workspace), (path, target.workspace), (where, entry.workspace)]
-    return resolve_workspace(source, layers, folder)
+    return resolve_workspace(source, layers)
 
 
 def _why_no_batch(document: SuiteDocument) -> str:

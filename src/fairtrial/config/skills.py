@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -13,10 +12,11 @@ import yaml
 from msgspec.structs import replace
 
 from fairtrial.agents.workspace.archive import entries, write
+from fairtrial.config.case_document import listed
 from fairtrial.config.document import ConditionEntry, SuiteDocument
 from fairtrial.config.source import SuiteSource
 from fairtrial.core.experiment import Condition
-from fairtrial.core.file import Attachment, File
+from fairtrial.core.file import File, attachment_of
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.skill import FOLDER, Skill
 from fairtrial.core.trust import within
@@ -69,12 +69,12 @@ def _header(file: Path, text: str) -> dict[str, Any]:
     return header
 
 
-def resolve_skills(source: SuiteSource, path: KeyPath, entry: ConditionEntry, folder: Path) -> tuple[Skill, ...]:
+def resolve_skills(source: SuiteSource, path: KeyPath, entry: ConditionEntry) -> tuple[Skill, ...]:
     """Return the skills of a condition, as agents get them that take skills."""
     skills: dict[str, Skill] = {}
-    for index, name in enumerate(_listed(entry.skills)):
+    for index, name in enumerate(listed(entry.skills)):
         try:
-            skill = _skill(within(folder, name))
+            skill = _skill(within(source.folder, name))
         except ValueError as error:
             source.problem((*path, "skills", index), str(error))
             continue
@@ -85,19 +85,20 @@ def resolve_skills(source: SuiteSource, path: KeyPath, entry: ConditionEntry, fo
 
 
 def _skill(folder: Path) -> Skill:
-    text, body = read_skill(folder), _packed(folder)
-    files = Attachment(
-        name=f"skill {text.name}", media=ARCHIVE, sha256=hashlib.sha256(body).hexdigest(), size=len(body)
+    text = read_skill(folder)
+    return Skill(
+        name=text.name,
+        description=text.description,
+        files=attachment_of(_packed(folder)),
+        tokens=estimated_tokens(f"{text.name}: {text.description}"),
+        more_files=any(name != SKILL and path.is_file() for name, path in _entries(folder)),
     )
-    tokens = estimated_tokens(f"{text.name}: {text.description}")
-    more = has_more_files(folder)
-    return Skill(name=text.name, description=text.description, files=files, tokens=tokens, more_files=more)
 
 
 def given_as_text(condition: Condition, entry: ConditionEntry, folder: Path, *, with_files: bool) -> Condition:
     """Return a condition whose skills are part of the system prompt; `with_files`: their files are in the workspace."""
     texts, skills = [condition.system] if condition.system else [], []
-    places = dict(zip((skill.name for skill in condition.skills), _listed(entry.skills), strict=True))
+    places = dict(zip((skill.name for skill in condition.skills), listed(entry.skills), strict=True))
     for skill in condition.skills:
         text = _as_text(skill, folder / places[skill.name], with_files=with_files)
         skills.append(replace(skill, as_text=True, tokens=estimated_tokens(text)))
@@ -124,25 +125,18 @@ def with_skill_files(workspace: WorkspaceSpec | None, condition: Condition) -> W
     return replace(workspace or WorkspaceSpec(), skills=tuple(skill.files for skill in condition.skills))
 
 
-def has_more_files(folder: Path) -> bool:
-    """Return whether a skill has files besides its text."""
-    return any(name != SKILL and path.is_file() for name, path in _entries(folder))
-
-
 def skill_files(document: SuiteDocument, folder: Path) -> Iterator[File]:
     """Yield the archives of the skills of a suite, each with its content."""
-    for place in skill_folders(document, folder):
-        yield File(name=f"skill {read_skill(place).name}", media=ARCHIVE, body=_packed(place))
+    return map(_packed, _skill_folders(document, folder))
 
 
 def skill_paths(document: SuiteDocument, folder: Path) -> set[Path]:
     """Return the files on disk that the skills of a suite consist of."""
-    return {place / name for place in skill_folders(document, folder) for name, _ in _entries(place)}
+    return {place / name for place in _skill_folders(document, folder) for name, _ in _entries(place)}
 
 
-def skill_folders(document: SuiteDocument, folder: Path) -> list[Path]:
-    """Return the folders of all skills of a suite."""
-    names = [name for entry in document.conditions.values() for name in _listed(entry.skills)]
+def _skill_folders(document: SuiteDocument, folder: Path) -> list[Path]:
+    names = [name for entry in document.conditions.values() for name in listed(entry.skills)]
     return [folder / name for name in dict.fromkeys(names) if (folder / name / SKILL).is_file()]
 
 
@@ -152,17 +146,14 @@ def _entries(folder: Path) -> Iterator[tuple[str, Path]]:
             yield name, folder / name
 
 
-def _packed(folder: Path) -> bytes:
+def _packed(folder: Path) -> File:
     """Return the archive of a skill's folder under its name, without its evals."""
     name, found = read_skill(folder).name, list(_entries(folder))
     try:
         size = sum(path.stat().st_size for _, path in found if path.is_file())
         if size > _MAX_BYTES:
             raise ValueError(f"the skill {folder} has more than {_MAX_BYTES // 2**20} MB of files: leave some out")
-        return write([(f"{name}/{inner}", path) for inner, path in found])
+        body = write([(f"{name}/{inner}", path) for inner, path in found])
     except OSError as error:
         raise ValueError(f"the skill {folder} cannot be read: {error}") from None
-
-
-def _listed(value: str | list[str]) -> list[str]:
-    return [value] if isinstance(value, str) else value
+    return File(name=f"skill {name}", media=ARCHIVE, body=body)

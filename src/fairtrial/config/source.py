@@ -19,14 +19,14 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 class SuiteSource:
-    """The parsed text of a suite: its value, and the line of each part."""
+    """The parsed text of a suite: its value, and the line of each part; paths in it are relative to `folder`."""
 
-    def __init__(self, text: str, file: str, variables: Variables) -> None:
-        self.text, self.file = text, file
+    def __init__(self, text: str, file: str, variables: Variables, folder: FilePath = FilePath()) -> None:
+        self.text, self.file, self.folder = text, file, folder
         self.functions: Functions = {}  # given in Python, without an importable name
         self.problems: list[Problem] = []
         self.files: list[FilePath] = []  # texts that are in files of their own
-        self._variables = variables
+        self.variables = variables
         self._lines: dict[Path, int] = {}
         self.spelling: dict[Path, str] = {}
         self._nodes_left = FREE_NODES + NODES_PER_CHARACTER * len(text)
@@ -34,11 +34,13 @@ class SuiteSource:
         self.value = self._parse(text)
 
     @classmethod
-    def of_value(cls, value: Any, text: str, file: str, variables: Variables, functions: Functions) -> SuiteSource:
+    def of_value(
+        cls, value: Any, text: str, file: str, variables: Variables, folder: FilePath, functions: Functions
+    ) -> SuiteSource:
         """Return the source of a suite that is not a text; variables are filled in, except in cases, which are data."""
         source = cls.__new__(cls)
-        source.text, source.file, source.functions = text, file, functions
-        source.problems, source.files, source._variables = [], [], variables
+        source.text, source.file, source.folder, source.functions = text, file, folder, functions
+        source.problems, source.files, source.variables = [], [], variables
         source._lines, source.spelling, source.unset = {}, {}, set()
         source.value = {key: item if key == "cases" else source._filled(item, (key,)) for key, item in value.items()}
         return source
@@ -118,12 +120,12 @@ class SuiteSource:
 
     def _live(self, text: str, path: Path) -> str:
         """Return a text with its variables filled in; what is wrong with them is a problem."""
-        missing = set(self._variables.missing)
-        live = self._variables.fill(text)
-        for name in sorted(self._variables.missing - missing):
+        missing = set(self.variables.missing)
+        live = self.variables.fill(text)
+        for name in sorted(self.variables.missing - missing):
             self.problem(path, f"the variable {name} is not set")
             self.unset.add(path)
-        if self._variables.assumed and live != text and PLACEHOLDER in live:
+        if self.variables.assumed and live != text and PLACEHOLDER in live:
             self.unset.add(path)
         if has_bad_reference(text):
             self.problem(path, "`${` must start ${VAR} or ${VAR:-default}; write $${ for a literal ${")
@@ -142,7 +144,7 @@ class SuiteSource:
 
     def hidden_problems(self) -> list[Problem]:
         """Return the problems with the values of variables hidden."""
-        hide = self._variables.hide
+        hide = self.variables.hide
         return [msgspec.structs.replace(p, message=hide(p.message), key=hide(p.key)) for p in self.problems]
 
     def as_text(self, path: Path, value: Any) -> str | None:

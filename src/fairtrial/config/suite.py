@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -13,8 +14,10 @@ from fairtrial.config.keys import variables_of
 from fairtrial.config.python import Case as CaseGiven
 from fairtrial.config.python import Made, Scorer, Target, as_yaml
 from fairtrial.config.run_options import RunOptions
+from fairtrial.config.source import SuiteSource
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.registry import nearest
+from fairtrial.core.variables import Variables
 
 
 class Suite(CheckedSuite):
@@ -105,10 +108,8 @@ class Suite(CheckedSuite):
         """
         keys = {key: value for key, value in locals().items() if key in SuiteDocument.__struct_fields__}
         home = Path(folder) if folder is not None else Path()
-        variables = variables_of(home)
-        made = Made(keys, variables)
-        self._made = made
-        check_source(self, made.source, home, options or RunOptions(), variables)
+        self._made = Made(keys, variables_of(home), home)
+        check_source(self, self._made.source, options or RunOptions())
 
     @classmethod
     def from_dict(
@@ -129,3 +130,67 @@ class Suite(CheckedSuite):
         if self._made is None:
             return self.text
         return as_yaml(self._made.value, self._made.rows)
+
+
+def load_suite(
+    path: str | Path,
+    options: RunOptions | None = None,
+    environment: Mapping[str, str] | None = None,
+    *,
+    placeholders: bool = False,
+    whole: bool = True,
+) -> Suite:
+    """Load and check a suite file; raise ProblemsError with all its problems.
+
+    Variables come from `environment` if it is set, else from the process environment and from `.env` files next to the
+    suite or in the working directory. With `placeholders`, variables may be unset: the suite can be
+    checked, but not run. Unless `whole`, later cases of a large dataset are checked when they are read.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        raise FairtrialError(f"there is no file {path}{_instead_of(path)}") from None
+    except IsADirectoryError:
+        raise FairtrialError(f"{path} is a folder; give the suite file in it") from None
+    except UnicodeDecodeError:
+        raise FairtrialError(f"{path} is not a UTF-8 text file") from None
+    except OSError as error:
+        raise FairtrialError(f"{path} cannot be read: {error.strerror}") from None
+    return parse_suite(
+        text,
+        file=str(path),
+        folder=path.parent,
+        options=options,
+        environment=environment,
+        placeholders=placeholders,
+        whole=whole,
+    )
+
+
+def _instead_of(path: Path) -> str:
+    """Say what to do without this file: take one that is there, or write one."""
+    there = sorted(file.name for file in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
+    if there:
+        return nearest(path.name, there)
+    return f"; `{shlex.join(['fairtrial', 'init', str(path.parent)])}` writes a suite to start from"
+
+
+def parse_suite(
+    text: str,
+    *,
+    file: str = "suite",
+    folder: Path | None = None,
+    options: RunOptions | None = None,
+    environment: Mapping[str, str] | None = None,
+    placeholders: bool = False,
+    whole: bool = True,
+) -> Suite:
+    """Parse and check the text of a suite."""
+    folder = folder or Path()
+    if environment is None:
+        variables = variables_of(folder, placeholders=placeholders)
+    else:
+        variables = Variables(environment, placeholders=placeholders)
+    source = SuiteSource(text, file, variables, folder)
+    return check_source(Suite.__new__(Suite), source, options or RunOptions(), whole=whole)

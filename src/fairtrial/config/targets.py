@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 
 from fairtrial.config.document import JudgeEntry, SuiteDocument, TargetEntry, UserEntry
@@ -33,8 +31,8 @@ from fairtrial.providers.models import with_provider
 class TargetResolver:
     """Resolves names like `openai:gpt-6.1-sol` into target specs."""
 
-    def __init__(self, source: SuiteSource, document: SuiteDocument, folder: Path, variables: Variables) -> None:
-        self._source, self._folder, self._variables = source, folder, variables
+    def __init__(self, source: SuiteSource, document: SuiteDocument) -> None:
+        self._source, self._folder, self._variables = source, source.folder, source.variables
         self._own = {
             name: Provider(kind=e.kind, base_url=e.base_url, api_key=e.api_key, headers=e.headers)
             for name, e in document.providers.items()

@@ -11,7 +11,7 @@ import yaml
 from fairtrial.config.case_document import MessageEntry, Prompt, PromptFile
 from fairtrial.config.document import ConditionEntry
 from fairtrial.config.source import SuiteSource
-from fairtrial.config.style_files import find_styles, note_files
+from fairtrial.config.styles import find_styles, note_files
 from fairtrial.core.chat import Message
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import INPUT
@@ -34,16 +34,16 @@ class Wording(NamedTuple):
     function: str = ""
 
 
-def prompts_of(source: SuiteSource, path: KeyPath, entry: ConditionEntry, folder: Path) -> tuple[str, ...]:
+def prompts_of(source: SuiteSource, path: KeyPath, entry: ConditionEntry) -> tuple[str, ...]:
     """Return a condition's prompts: its own, from a file, or those of a style."""
     keys = [name for name in ("prompt", "prompt_file", "style") if getattr(entry, name) is not None]
     if len(keys) > 1:
         source.problem(path, f"{' and '.join(keys)} are mutually exclusive: set only one")
         return ()
     if entry.style is not None:
-        return _style_prompts(source, (*path, "style") if path else ("suite", "styles"), entry.style, folder)
+        return _style_prompts(source, (*path, "style") if path else ("suite", "styles"), entry.style)
     if entry.prompt_file is not None:
-        text = _read(source, (*path, "prompt_file"), within(folder, entry.prompt_file))
+        text = _read(source, (*path, "prompt_file"), within(source.folder, entry.prompt_file))
         if text is None:
             return ()
         texts = [text]
@@ -55,31 +55,31 @@ def prompts_of(source: SuiteSource, path: KeyPath, entry: ConditionEntry, folder
     return tuple(texts)
 
 
-def _style_prompts(source: SuiteSource, key: KeyPath, name: str, folder: Path) -> tuple[str, ...]:
+def _style_prompts(source: SuiteSource, key: KeyPath, name: str) -> tuple[str, ...]:
     """Return the wordings of one style, built in or from a file."""
     try:
-        found = find_styles([name], folder)
+        found = find_styles([name], source.folder)
     except FairtrialError as error:
         source.problem(key, str(error))
         return ()
     if len(found) > 1:
         one = f"{name}:{next(iter(found))}"
         source.problem(key, f"{name} has several styles ({', '.join(found)}): choose one, as in {one}")
-    note_files(source, [name], folder)
+    note_files(source, [name])
     return next(iter(found.values()))
 
 
-def wording_of(source: SuiteSource, path: KeyPath, prompt: Prompt, folder: Path) -> Wording | None:
+def wording_of(source: SuiteSource, path: KeyPath, prompt: Prompt) -> Wording | None:
     """Return one entry of `prompts`, checked; None if there is a problem with it."""
     if isinstance(prompt, PromptFile) and (prompt.file is None) == (prompt.python is None):
         source.problem(path, "a prompt needs exactly one of `file` and `python`")
         return None
     if isinstance(prompt, PromptFile) and prompt.python is not None:
-        return _function_wording(source, (*path, "python"), prompt.python, folder)
+        return _function_wording(source, (*path, "python"), prompt.python)
     if isinstance(prompt, PromptFile):
         assert prompt.file is not None
         path = (*path, "file")
-        text = _read(source, path, within(folder, prompt.file))
+        text = _read(source, path, within(source.folder, prompt.file))
         if text is None:
             return None
         chat = Path(prompt.file).suffix.lower() in _CHATS
@@ -89,10 +89,10 @@ def wording_of(source: SuiteSource, path: KeyPath, prompt: Prompt, folder: Path)
     return _chat_wording(source, path, prompt)
 
 
-def _function_wording(source: SuiteSource, path: KeyPath, name: str, folder: Path) -> Wording | None:
+def _function_wording(source: SuiteSource, path: KeyPath, name: str) -> Wording | None:
     """Return a prompt that a function makes; report a function that is not there."""
     try:
-        find_function(name, folder)
+        find_function(name, source.folder)
     except ValueError as error:
         source.problem(path, str(error))
         return None
@@ -163,14 +163,14 @@ def needs_templates(texts: Iterable[str], prompts: Iterable[str]) -> bool:
     return any(map(is_template, (*texts, *(INPUT.sub("", prompt) for prompt in prompts))))
 
 
-def system_text(source: SuiteSource, path: KeyPath, entry: ConditionEntry, folder: Path) -> str:
+def system_text(source: SuiteSource, path: KeyPath, entry: ConditionEntry) -> str:
     """Return a condition's system prompt: from the suite, or from a file."""
     if entry.system is not None and entry.system_file is not None:
         source.problem((*path, "system_file"), "set `system` or `system_file`, not both")
     if entry.system_file is None:
         check_template(source, (*path, "system"), entry.system or "")
         return entry.system or ""
-    text = _read(source, (*path, "system_file"), within(folder, entry.system_file)) or ""
+    text = _read(source, (*path, "system_file"), within(source.folder, entry.system_file)) or ""
     check_template(source, (*path, "system_file"), text)
     return text
 

@@ -13,10 +13,10 @@ import msgspec
 from fairtrial.agents.workspace.archive import ArchiveError, entries, pack, pack_git
 from fairtrial.agents.workspace.gateway import address_of
 from fairtrial.agents.workspace.sandbox import sandbox_problem
-from fairtrial.config.case_document import WorkspaceEntry
+from fairtrial.config.case_document import WorkspaceEntry, listed
 from fairtrial.config.document import SuiteDocument
 from fairtrial.config.source import SuiteSource
-from fairtrial.core.file import Attachment, File
+from fairtrial.core.file import File, attachment_of
 from fairtrial.core.folders import cache_folder
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.trust import leave_out, may_run_code, within
@@ -30,19 +30,18 @@ def own_fields(entry: WorkspaceEntry, folder: Path) -> dict[str, Any]:
     """Return what an entry says, as fields of a `WorkspaceSpec`; raise ValueError with what is wrong with it."""
     fields: dict[str, Any] = {name: value for name in _PLAIN if (value := getattr(entry, name)) is not None}
     if entry.files is not None or entry.git is not None:
-        attached = [_attachment(name, body) for name, body in _archives(entry, folder)]
-        fields["files"] = msgspec.to_builtins(attached)
+        fields["files"] = msgspec.to_builtins([attachment_of(file) for file in _archives(entry, folder)])
     if entry.setup is not None:
-        fields["setup"] = _listed(entry.setup)
+        fields["setup"] = listed(entry.setup)
     if entry.network is not None:
         fields["network"] = _network(entry.network)
     if entry.read is not None:
-        fields["read"] = [str(_existing(folder / name)) for name in _listed(entry.read)]
+        fields["read"] = [str(_existing(folder / name)) for name in listed(entry.read)]
     return fields
 
 
 def resolve_workspace(
-    source: SuiteSource, layers: Sequence[tuple[KeyPath, WorkspaceEntry | None]], folder: Path
+    source: SuiteSource, layers: Sequence[tuple[KeyPath, WorkspaceEntry | None]]
 ) -> WorkspaceSpec | None:
     """Return the workspace of an arm, where the most specific layer wins key by key; None if no layer says anything."""
     given = [(path, entry) for path, entry in layers if entry is not None]
@@ -51,7 +50,7 @@ def resolve_workspace(
     spec = WorkspaceSpec()
     for path, entry in given:
         try:
-            spec = spec.with_own(own_fields(entry, folder))
+            spec = spec.with_own(own_fields(entry, source.folder))
         except ValueError as error:
             source.problem((*path, "workspace"), str(error))
     if problem := sandbox_problem(spec):
@@ -62,15 +61,14 @@ def resolve_workspace(
 def workspace_files(document: SuiteDocument, folder: Path) -> Iterator[File]:
     """Yield the archives that the workspaces of a suite start from, each with its content."""
     for entry in workspace_entries(document):
-        for name, body in _archives(entry, folder):
-            yield File(name=name, media=ARCHIVE, body=body)
+        yield from _archives(entry, folder)
 
 
 def workspace_paths(document: SuiteDocument, folder: Path) -> set[Path]:
     """Return the files on disk that the workspaces of a suite start from."""
     paths: set[Path] = set()
     for entry in workspace_entries(document):
-        for name in _listed(entry.files or []):
+        for name in listed(entry.files or []):
             place = within(folder, name)
             paths |= {place / inner for inner, _ in entries(place)} if place.is_dir() else {place}
     return {path for path in paths if path.is_file()}
@@ -83,11 +81,7 @@ def workspace_entries(document: SuiteDocument) -> Iterable[WorkspaceEntry]:
     return [holder.workspace for holder in holders if holder.workspace is not None]
 
 
-def _listed(value: str | list[str]) -> list[str]:
-    return [value] if isinstance(value, str) else value
-
-
-def _archives(entry: WorkspaceEntry, folder: Path) -> Iterator[tuple[str, bytes]]:
+def _archives(entry: WorkspaceEntry, folder: Path) -> Iterator[File]:
     limit = int((entry.max_mb or WorkspaceSpec().max_mb) * _MB)
     try:
         if entry.git is not None and not may_run_code():
@@ -96,10 +90,11 @@ def _archives(entry: WorkspaceEntry, folder: Path) -> Iterator[tuple[str, bytes]
             local = folder / entry.git.url
             repository = str(local.resolve()) if local.is_dir() else entry.git.url
             clone = cache_folder() / "git" / hashlib.sha256(repository.encode()).hexdigest()[:20]
-            yield f"{entry.git.url}@{entry.git.ref}", pack_git(repository, entry.git.ref, limit, clone)
-        for name in _listed(entry.files or []):
+            body = pack_git(repository, entry.git.ref, limit, clone)
+            yield File(name=f"{entry.git.url}@{entry.git.ref}", media=ARCHIVE, body=body)
+        for name in listed(entry.files or []):
             path = within(folder, name)
-            yield name, _packed(path, _stamp(path), limit)
+            yield File(name=name, media=ARCHIVE, body=_packed(path, _stamp(path), limit))
     except ArchiveError as error:
         raise ValueError(str(error)) from None
     except OSError as error:
@@ -118,10 +113,6 @@ def _packed(path: Path, stamp: tuple[Any, ...], limit: int) -> bytes:
     return pack(path, limit)
 
 
-def _attachment(name: str, body: bytes) -> Attachment:
-    return Attachment(name=name, media=ARCHIVE, sha256=hashlib.sha256(body).hexdigest(), size=len(body))
-
-
 def _existing(path: Path) -> Path:
     if not path.exists():
         raise ValueError(f"there is no {path} to read in the sandbox")
@@ -133,7 +124,7 @@ def _network(value: bool | str | list[str]) -> bool | str | list[str]:
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
-    hosts = _listed(value)
+    hosts = listed(value)
     for host in hosts:
         address_of(host)
     return hosts

@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from fairtrial.core.chat import Chat, Message, single
+from fairtrial.core.chat import Chat, Message, made_by_function, single
 from fairtrial.core.file import Attachment
-from fairtrial.core.prompt_function import made_by_function
 from fairtrial.core.skill import Skill
 from fairtrial.core.templates import fill
 from fairtrial.core.trust import may_run_code

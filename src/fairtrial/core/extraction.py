@@ -12,11 +12,10 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from fairtrial.core.threads import call_in_thread
+from fairtrial.core.calling import call_in_thread
 from fairtrial.core.time_limit import time_limit
 from fairtrial.core.user_functions import find_function, load_function
-from fairtrial.text.boxes import last_boxed
-from fairtrial.text.choices import find_choice
+from fairtrial.text.choices import find_choice, last_boxed
 from fairtrial.text.json_path import follow, parse_path
 from fairtrial.text.json_text import find_json
 from fairtrial.text.numbers import find_numbers

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import msgspec
 
 _STARTS = {
@@ -33,6 +35,13 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     media: str
     sha256: str
     size: int
+
+
+def attachment_of(file: File) -> Attachment:
+    """Return what a case, a workspace or a skill says of a file whose content is in the store."""
+    return Attachment(
+        name=file.name, media=file.media, sha256=hashlib.sha256(file.body).hexdigest(), size=len(file.body)
+    )
 
 
 def media_of(body: bytes) -> str | None:

@@ -13,6 +13,7 @@ import msgspec
 
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import ScorerSpec
 from fairtrial.core.scorer import Scorer
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -185,7 +186,7 @@ def build_scorer(spec: Any) -> Scorer:
 
 
 def _read_scorer(spec: Any, problems: Problems) -> Scorer | None:
-    options = {"type": spec} if isinstance(spec, str) else spec
+    options = scorer_spec(spec)
     if not isinstance(options, Mapping) or not isinstance(options.get("type"), str):
         problems.append(((), "a scorer must be a name, or a mapping with `type` and its options"))
         return None
@@ -196,6 +197,11 @@ def _read_scorer(spec: Any, problems: Problems) -> Scorer | None:
         return None
     own_options = {key: value for key, value in options.items() if key != "type"}
     return cast("Scorer | None", read(cls, own_options, problems))
+
+
+def scorer_spec(scorer: Any) -> ScorerSpec:
+    """Return a scorer as a mapping: a name stands for the scorer without options."""
+    return {"type": scorer} if isinstance(scorer, str) else scorer
 
 
 def functions_in(spec: Any) -> list[str]:

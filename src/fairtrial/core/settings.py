@@ -62,6 +62,9 @@ class PanelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     judgements: Annotated[int, msgspec.Meta(ge=1)] = 1
 
 
+FEWEST = 20  # complete cases, so that a run is not decided by a handful of lucky ones
+
+
 class StopSpec(msgspec.Struct, frozen=True, kw_only=True):
     """When a run may stop early: once every pair of arms is decided, or shown to be equivalent or not.
 

@@ -11,8 +11,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from fairtrial.core.experiment import Arm, Case
-from fairtrial.core.settings import StopSpec
-from fairtrial.core.stopping import FEWEST
+from fairtrial.core.settings import FEWEST, StopSpec
 
 if TYPE_CHECKING:
     from fairtrial.stats.betting import Bets  # numpy: only a run that may stop early needs it

@@ -11,12 +11,12 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
+from fairtrial.core.calling import call_in_thread
 from fairtrial.core.errors import NotInstalledError
 from fairtrial.core.experiment import Case
 from fairtrial.core.results import as_score
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.threads import call_in_thread
 from fairtrial.core.trust import within
 
 _MEMORY = 64 * 2**20

@@ -8,6 +8,7 @@ chosen none.
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,7 +16,6 @@ from typing import Any
 
 import regex
 
-from fairtrial.text.boxes import last_boxed
 from fairtrial.text.folding import find_word, fold, same_text
 
 # Possessive quantifiers (`*+`) throughout: a search takes time linear in the length of an answer, whatever is in it.
@@ -32,6 +32,8 @@ _NOUN = r"(?:\s*+\b(?:option|choice|answer|letter|the)\b)*+"
 _OPEN = r"[\s*_`\"'“‘(\[{$]*+(?:\\(?:text|mathrm|mathbf|textbf|boxed)\{)*+[(\[*]*+"
 _CLOSE = r"[)\]}*_`\"'”’]"
 _OTHER = r"\s*+[)\]*}]*+\s*+(?:,|/|&|\bor\b|\band\b|\boder\b|\bou\b|\bund\b)\s*+(?:option\s++)?+[(\[*]*+"
+_BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])\s*(?P<open>\{)?|\\.|[{}]", re.DOTALL)
+_BARE = re.compile(r"[^\s$\\]+")
 
 
 def letters_for(count: int) -> str:
@@ -136,3 +138,21 @@ def _starting(letters: str) -> Any:
 @lru_cache(maxsize=64)
 def _bracketed(letters: str) -> Any:
     return regex.compile(rf"(?<!\w)[(\[]([{letters}])[)\]]")
+
+
+def last_boxed(text: str) -> str | None:
+    """Return what is in the last complete `\\boxed{…}` or `\\fbox{…}` of a text, or None; read in one pass."""
+    best: tuple[int, int] | None = None
+    stack: list[int | None] = []  # where the open braces' boxes start; None for a brace of something else
+    for token in _BOX.finditer(text):
+        if token["open"]:
+            stack.append(token.end())
+        elif token[0] == "{":
+            stack.append(None)
+        elif token[0] == "}":
+            start = stack.pop() if stack else None
+            if start is not None and (best is None or start > best[0]):
+                best = (start, token.start())
+        elif token[0][-1].isspace() and len(token[0]) > 2 and (bare := _BARE.match(text, token.end())):
+            best = bare.span()  # \boxed 5
+    return text[slice(*best)].strip() if best else None

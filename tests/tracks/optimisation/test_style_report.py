@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from fairtrial.analyse.run import Run
 from fairtrial.cli.main import cli
-from fairtrial.config.style_files import find_styles
-from fairtrial.config.styles import added_words, confounded, matched, padded, styles
+from fairtrial.config.styles import added_words, confounded, find_styles, matched, padded, styles
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats.crossed import Between, CrossedMean, between_columns, sum_of
 from fairtrial.stats.mean import Mean

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from fairtrial.config.case_document import Document
+from fairtrial.config.case_document import Keys
 from fairtrial.config.source import SuiteSource
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.options import Problems, read
@@ -32,7 +32,7 @@ _MAX_MISTAKES = 50
 _SENSES = {"min": "minimise", "max": "maximise"}
 
 
-class VariableEntry(Document, frozen=True, kw_only=True):
+class VariableEntry(Keys, frozen=True, kw_only=True):
     """A variable, or with `size` a vector or matrix of them; without a bound it has none."""
 
     name: str
@@ -42,7 +42,7 @@ class VariableEntry(Document, frozen=True, kw_only=True):
     integer: bool = False
 
 
-class ProblemDocument(Document, frozen=True, kw_only=True):
+class ProblemDocument(Keys, frozen=True, kw_only=True):
     """An optimisation problem: what to choose, what to minimise or maximise, and what must hold."""
 
     variables: Annotated[list[VariableEntry], Meta(min_length=1)]

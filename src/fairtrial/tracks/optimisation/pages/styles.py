@@ -22,8 +22,7 @@ from fairtrial.analyse.kinds import LEVELS
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.config import RunOptions
-from fairtrial.config.style_files import style_file
-from fairtrial.config.styles import styles
+from fairtrial.config.styles import style_file, styles
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case
 from fairtrial.store import browsing
