@@ -231,14 +231,14 @@ class FairTrial:
         if key not in runs:
             try:
                 load_dotenv(path)
-                runs[key] = ft.run(ft.load_suite(path, ft.RunOptions(**options)), store=self._store_url())
+                runs[key] = ft.run(ft.load_suite(path, ft.RunOptions(**options)), store=store_url(self._request.config))
             except ft.FairtrialError as error:
                 raise pytest.fail.Exception(str(error), pytrace=False) from None
         return runs[key]
 
     def open_run(self, name: str) -> Run:
         """Open a stored run by its id, tag, unambiguous prefix, or `latest`."""
-        return ft.open_run(name, store=self._store_url())
+        return ft.open_run(name, store=store_url(self._request.config))
 
     def gate(
         self,
@@ -283,6 +283,3 @@ class FairTrial:
     def score(self, scorer: str, *, response: str, expected: Any = None, **options: Any) -> Score | Unscored:
         """Score one answer without a suite."""
         return ft.score(scorer, response=response, expected=expected, **options)
-
-    def _store_url(self) -> str:
-        return store_url(self._request.config)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import msgspec
 
@@ -34,6 +34,8 @@ from fairtrial.workflows import resume as resuming
 from fairtrial.workflows.embedding import embedding
 from fairtrial.workflows.following import follower
 from fairtrial.workflows.series import arun_series
+
+Continued = TypeVar("Continued", bound=Run | RunSeries)
 
 
 @overload
@@ -104,26 +106,14 @@ run = sync_twin(arun)
 
 @overload
 async def aresume(
-    run: Run,
+    run: Continued,
     *,
     suite: Suite | None = None,
     store: str | None = None,
     progress: bool | None = None,
     engine: str = "local",
     workers: int | None = None,
-) -> Run: ...
-
-
-@overload
-async def aresume(
-    run: RunSeries,
-    *,
-    suite: Suite | None = None,
-    store: str | None = None,
-    progress: bool | None = None,
-    engine: str = "local",
-    workers: int | None = None,
-) -> RunSeries: ...
+) -> Continued: ...
 
 
 @overload

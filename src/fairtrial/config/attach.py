@@ -6,7 +6,6 @@ Those at web addresses are fetched once, and kept in the cache folder.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import urllib.error
 import urllib.request
@@ -17,7 +16,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from fairtrial.core.file import Attachment, File, media_of
-from fairtrial.core.folders import cache_folder
+from fairtrial.core.folders import cache_folder, write_at_once
 from fairtrial.core.trust import leave_out, may_run_code, within
 
 _MAX_BYTES = 20 * 2**20  # what most providers accept
@@ -128,11 +127,7 @@ def _local_copy(address: str) -> Path:
     """Return a local copy of the file at an address; raise ValueError if there is none and it cannot be fetched."""
     path = _copy_path(address)
     if not path.is_file():
-        body = _fetch(address)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(f".{os.getpid()}")
-        partial.write_bytes(body)
-        partial.replace(path)
+        write_at_once(path, _fetch(address))
     return path
 
 

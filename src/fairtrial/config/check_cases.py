@@ -21,6 +21,7 @@ from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer
 from fairtrial.core.questions import Questions
 from fairtrial.core.scorer import Scorer
+from fairtrial.core.target import Target
 from fairtrial.core.templates import TemplateError, fill, is_template, names_in
 from fairtrial.text.printable import name_problem
 
@@ -85,7 +86,7 @@ class _Checker:
         if self._texts:
             problems += self._template_problems(case)
         if case.attach:
-            blind = [arm.target.id for arm in self._asked(case) if not _takes_files(arm.target.kind)]
+            blind = [arm.target.id for arm in self._asked(case) if not _kind_of(arm).takes_files]
             problems += [f"{name} cannot be sent {case.attach[0].name}" for name in dict.fromkeys(blind)]
         keys = self._scorer_keys(case)
         self.scorers.update(keys)
@@ -134,7 +135,7 @@ class _Checker:
             self._lacks_judge = True
             problems.append("its scorer needs a judge: add `judge:` to the suite")
         if scorer.needs_workspace():
-            homeless = [arm.target.id for arm in self._asked(case) if not _works_in_folder(arm.target.kind)]
+            homeless = [arm.target.id for arm in self._asked(case) if not _kind_of(arm).uses_workspace]
             problems += [f"{name} works in no folder that its scorer could look into" for name in homeless[:1]]
         if self._judges and (unknown := sorted(scorer.judges() - set(self._judges))):
             hint = registry.nearest(unknown[0], self._judges)
@@ -142,14 +143,9 @@ class _Checker:
         return problems
 
 
-def _takes_files(kind: str) -> bool:
-    takes_files: bool = registry.load("targets", kind).takes_files
-    return takes_files
-
-
-def _works_in_folder(kind: str) -> bool:
-    uses_workspace: bool = registry.load("targets", kind).uses_workspace
-    return uses_workspace
+def _kind_of(arm: Arm) -> type[Target]:
+    kind: type[Target] = registry.load("targets", arm.target.kind)
+    return kind
 
 
 class _Seen:

@@ -17,7 +17,7 @@ from fairtrial.config.attach import is_address, load_files, read_attached
 from fairtrial.config.case_document import CaseEntry, CaseSettings, listed
 from fairtrial.config.cases import built_in_cases, inline_case
 from fairtrial.config.dataset import Dataset
-from fairtrial.config.document import DatasetEntry, SuiteDocument
+from fairtrial.config.document import SuiteDocument
 from fairtrial.config.run_options import RunOptions
 from fairtrial.config.skills import skill_files, skill_paths
 from fairtrial.config.source import SuiteSource
@@ -64,7 +64,10 @@ class CheckedSuite:
         self._drawing = _Drawing(options)
         self.arms, self.settings = arms, settings
         self._source, self._document = source, document
-        self._dataset = self._open_dataset(document.dataset) if document.dataset else None
+        self._dataset = None
+        if document.dataset:
+            names, defaults = self._template_names(), self._row_defaults()
+            self._dataset = Dataset(document.dataset, self.folder, names, defaults, fetch=self._fetch)
         self._built_in = built_in_cases(document, source.folder) if document.suite else []
         self.dataset_sha256 = self._fingerprint()
         self.case_count = 0  # the cases checked so far: all of them, unless there are very many
@@ -96,9 +99,6 @@ class CheckedSuite:
     def has_problems(self) -> bool:
         """Whether its cases are the optimisation problems that come with fairtrial."""
         return self._document.suite is not None and self._document.suite.kind == "optimisation"
-
-    def _open_dataset(self, entry: DatasetEntry) -> Dataset:
-        return Dataset(entry, self.folder, self._template_names(), self._row_defaults(), fetch=self._fetch)
 
     @property
     def _fetch(self) -> bool:

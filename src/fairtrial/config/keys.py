@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.folders import cache_folder
+from fairtrial.core.folders import cache_folder, write_at_once
 from fairtrial.core.providers import address_variables
 from fairtrial.core.secrets import is_private
 from fairtrial.core.trust import may_run_code
@@ -86,11 +86,7 @@ def _confirmed() -> set[str]:
 
 
 def _remember(addresses: set[str]) -> None:
-    file = _confirmations()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_suffix(f".{os.getpid()}")
-    partial.write_bytes(msgspec.json.encode(sorted(_confirmed() | addresses)))
-    partial.replace(file)
+    write_at_once(_confirmations(), msgspec.json.encode(sorted(_confirmed() | addresses)))
 
 
 def _confirmations() -> Path:

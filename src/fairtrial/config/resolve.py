@@ -56,7 +56,8 @@ def resolve_arms(source: SuiteSource, document: SuiteDocument, options: RunOptio
                 source.problem(path, f"duplicate arm `{arm.name}`: give each target its own `id`")
             for problem in _arm_problems(arm, document):
                 source.problem(path, problem)
-            if arm.target.batch and (reason := _why_no_batch(document)):
+            if arm.target.batch and (has_turns(document) or document.user is not None):
+                reason = "in a conversation, each turn needs the answer before it"
                 message = f"{arm.target.id} cannot be asked in batches: {reason}; remove `batch`"
                 source.problem((*path, "batch"), message)
             arms.append(arm)
@@ -128,16 +129,9 @@ def _workspace(
     condition: str,
     entry: ConditionEntry,
 ) -> WorkspaceSpec | None:
-    """Return the workspace of an arm."""
     where: KeyPath = ("conditions", condition.partition("/")[0]) if document.conditions else ()
     layers = [((), document.workspace), (path, target.workspace), (where, entry.workspace)]
     return resolve_workspace(source, layers)
-
-
-def _why_no_batch(document: SuiteDocument) -> str:
-    """Return why answers are needed one after the other; empty if they can come all at once."""
-    talks = has_turns(document) or document.user is not None
-    return "in a conversation, each turn needs the answer before it" if talks else ""
 
 
 def _chosen_targets(

@@ -48,11 +48,13 @@ async def score_answer(scorer: Scorer, context: ScoreContext) -> Score | Unscore
     """Score an answer, or the part of it that the scorer extracts; refusals as the suite says."""
     if context.finish_reason in DECLINED and not scorer.sees_refusals():
         return score_declined(scorer, context)
-    if not scorer.reads_text or (scorer.extract is None and not _has_new_thinking(context)):
+    thinking = context.original is None and has_thinking(context.response)
+    if not scorer.reads_text or (scorer.extract is None and not thinking):
         return _decided(scorer, await _score_accepted(scorer, context))
     extraction = scorer.extract or _WHOLE
     text = context.response if context.original is None else context.original
-    extracted = await extract(extraction, text, context.folder, _letters(context.case))
+    letters = letters_for(len(context.case.choices)) or string.ascii_uppercase
+    extracted = await extract(extraction, text, context.folder, letters)
     if extracted.text is None:
         return _nothing_extracted(extraction, extracted.reason)
     part = msgspec.structs.replace(context, response=extracted.text, original=text)
@@ -60,14 +62,6 @@ async def score_answer(scorer: Scorer, context: ScoreContext) -> Score | Unscore
     if isinstance(result, Unscored):
         return result
     return _with_extracted(result, extraction, extracted.text, text)
-
-
-def _has_new_thinking(context: ScoreContext) -> bool:
-    return context.original is None and has_thinking(context.response)
-
-
-def _letters(case: Case) -> str:
-    return letters_for(len(case.choices)) or string.ascii_uppercase
 
 
 def _nothing_extracted(extraction: Extraction, reason: str) -> Score | Unscored:
@@ -86,8 +80,7 @@ def _with_extracted(score: Score, extraction: Extraction, text: str, whole: str)
         note, found = "without its thinking", {"extracted": text[:_MAX_KEPT]}
     else:
         return score
-    notes = f"{score.notes} ({note})" if score.notes else note
-    return msgspec.structs.replace(score, notes=notes, details={**(score.details or {}), **found})
+    return _noted(score, note, details={**(score.details or {}), **found})
 
 
 def _decided(scorer: Scorer, result: Score | Unscored) -> Score | Unscored:
@@ -97,8 +90,12 @@ def _decided(scorer: Scorer, result: Score | Unscored) -> Score | Unscored:
         return result
     right = result.value >= threshold - _ROUNDING
     note = f"{result.value:.2f}, {'at least' if right else 'below'} the threshold of {threshold:g}"
-    notes = f"{result.notes} ({note})" if result.notes else note
-    return msgspec.structs.replace(result, value=float(right), notes=notes)
+    return _noted(result, note, value=float(right))
+
+
+def _noted(score: Score, note: str, **changes: Any) -> Score:
+    """Return a score with a further note and other changes."""
+    return msgspec.structs.replace(score, notes=f"{score.notes} ({note})" if score.notes else note, **changes)
 
 
 @cache
@@ -153,7 +150,7 @@ async def _score_accepted(scorer: Scorer, context: ScoreContext) -> Score | Unsc
         return unscored
     text, score = (min if scorer.forbids() else max)(scores, key=lambda item: item[1].value)
     note = f"against {clipped(text, _MAX_QUOTED)!r}, one of {len(cases)} accepted answers"
-    return msgspec.structs.replace(score, notes=f"{score.notes} ({note})" if score.notes else note)
+    return _noted(score, note)
 
 
 def _split_accepted(scorer: Scorer, case: Case) -> list[Case]:

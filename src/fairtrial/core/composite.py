@@ -73,7 +73,6 @@ def _built(key: bytes) -> Scorer:
 
 
 def _check_parts(scorer: Composite, case: Case, folder: Path) -> Iterator[str]:
-    """Yield the problems of all parts."""
     for part in scorer.parts():
         problems = [message for _, message in scorer_problems(part)]
         yield from problems

@@ -14,6 +14,14 @@ def cache_folder() -> Path:
     return Path(root) / "fairtrial"
 
 
+def write_at_once(path: Path, body: bytes) -> None:
+    """Write a file, and its folder if need be, so that no other process sees a part of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(f".{os.getpid()}")
+    partial.write_bytes(body)
+    partial.replace(path)
+
+
 def settings_folder() -> Path:
     """Return the folder of the user's settings; raise RuntimeError if there is no home folder."""
     root = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"

@@ -7,7 +7,7 @@ import re
 import types
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
 
@@ -44,23 +44,22 @@ def read(cls: type[S], value: Any, problems: Problems, path: Path = ()) -> S | N
     if not isinstance(value, Mapping):
         problems.append((path, f"must be a mapping, not {_shown(value)}"))
         return None
-    hints, known = _hints(cls), _field_names(cls)
-    fields: dict[str, Any] = {}
+    known = _fields(cls)
+    read_values: dict[str, Any] = {}
     for key, item in value.items():
         if key not in known:
             problems.append(((*path, str(key)), f"unknown key{registry.nearest(str(key), list(known))}"))
-        else:
-            fields[known[key]] = _read_value(hints[known[key]], item, problems, (*path, key))
-    fields = {name: item for name, item in fields.items() if item is not _FAILED}
-    required = _required(cls)
+        elif (read_value := _read_value(known[key].type, item, problems, (*path, key))) is not _FAILED:
+            read_values[known[key].name] = read_value
+    required = [field for field in known.values() if field.required]
     for field in required:
         if field.encode_name not in value:
             problems.append((path, f"`{field.encode_name}` is missing"))
-        if field.name not in fields:  # a placeholder, so that entries keep their positions and checks can go on
-            fields |= _placeholder(field.name, hints[field.name])
-    if not all(field.name in fields for field in required):
+        if field.name not in read_values:  # a placeholder, so that entries keep their positions and checks can go on
+            read_values |= _placeholder(field.name, field.type)
+    if not all(field.name in read_values for field in required):
         return None
-    result = cls(**fields)
+    result = cls(**read_values)
     problems += [((*path, *inner), message) for inner, message in getattr(result, "find_problems", tuple)()]
     return result
 
@@ -80,18 +79,8 @@ def _placeholder(name: str, hint: Any) -> dict[str, Any]:
 
 
 @cache
-def _hints(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls, include_extras=True)
-
-
-@cache
-def _required(cls: Any) -> list[msgspec.structs.FieldInfo]:
-    return [field for field in msgspec.structs.fields(cls) if field.required]
-
-
-@cache
-def _field_names(cls: Any) -> dict[str, str]:
-    return {field.encode_name: field.name for field in msgspec.structs.fields(cls)}
+def _fields(cls: Any) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.encode_name: field for field in msgspec.structs.fields(cls)}
 
 
 def _read_value(hint: Any, value: Any, problems: Problems, path: Path) -> Any:

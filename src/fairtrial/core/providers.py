@@ -83,7 +83,10 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def addresses(self) -> tuple[str, ...]:
         """The variables that say to which server its key is sent."""
         first = _ADDRESS.match(self.base_url)
-        return (first[1], *_addresses_in(self.instead.get(first[1], ()))) if first else ()
+        if first is None:
+            return ()
+        others = (_ADDRESS.match(template) for template in self.instead.get(first[1], ()))
+        return (first[1], *(other[1] for other in others if other))
 
     def ready(self, environment: Mapping[str, str]) -> bool:
         """Return whether it can be used with the variables in this environment."""
@@ -108,10 +111,6 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         )
 
 
-def _addresses_in(templates: tuple[str, ...]) -> list[str]:
-    return [found[1] for template in templates if (found := _ADDRESS.match(template))]
-
-
 def _is_set(template: str, environment: Mapping[str, str]) -> bool:
     return all(environment.get(name) for name in _VARIABLE.findall(template))
 
@@ -134,12 +133,8 @@ def known_providers() -> dict[str, Provider]:
     """Return the providers by name: those of the table, and one for each further `NAME_api` of a plug-in."""
     table = msgspec.json.decode(_TABLE.read_bytes(), type=dict[str, Provider])
     plugged = ((kind, cls) for kind, cls in registry.plugged_parts("targets").items() if kind in api_kinds())
-    others = {_served_by(kind): getattr(cls, "provider", None) for kind, cls in plugged}
+    others = {kind.removesuffix("_api").replace("_", "-"): getattr(cls, "provider", None) for kind, cls in plugged}
     return table | {name: provider for name, provider in others.items() if provider is not None}
-
-
-def _served_by(kind: str) -> str:
-    return kind.removesuffix("_api").replace("_", "-")
 
 
 def api_providers() -> dict[str, Provider]:

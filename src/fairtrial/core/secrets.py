@@ -160,14 +160,6 @@ class _Form(NamedTuple):
     secret: Secret
 
 
-class _Spread(NamedTuple):
-    """A form whose letters and digits are in a text one after the other, with anything else between them."""
-
-    whole: str
-    needle: str
-    secret: Secret
-
-
 class Hider:
     """Replaces secrets in texts. Fast if there is nothing to hide, which is almost always the case.
 
@@ -178,7 +170,7 @@ class Hider:
     def __init__(self, secrets: Iterable[Secret]) -> None:
         self._exact: list[_Form] = []
         self._loose: list[_Form] = []
-        self._spread: list[_Spread] = []
+        self._spread: list[_Form] = []  # with anything between their letters and digits
         for secret in sorted(set(secrets), key=lambda secret: -len(secret.value)):
             if secret.loose:
                 self._loose += [_Form(form, _needle(form), secret) for form in _forms(secret.value)]
@@ -316,7 +308,7 @@ def _has_number(core: str) -> bool:
     return _ROW in core.encode("ascii").translate(_DIGITS)
 
 
-def _spread_forms(secret: Secret) -> Iterator[_Spread]:
+def _spread_forms(secret: Secret) -> Iterator[_Form]:
     """Yield the forms in which a key is recognised whatever is between its letters and digits.
 
     Only for what is a key by its name or form, and long enough: another value may be an ordinary phrase.
@@ -342,7 +334,7 @@ def _spread_forms(secret: Secret) -> Iterator[_Spread]:
         whole, needle = _core(form), _core(_needle(form, width))
         if len(needle) >= _SHORTEST_SPREAD and whole not in seen:
             seen.add(whole)
-            yield _Spread(whole, needle, secret)
+            yield _Form(whole, needle, secret)
 
 
 def _partly_escaped(value: str, form: str) -> str:

@@ -18,6 +18,14 @@ _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 _BINDINGS = ast.Assign | ast.AnnAssign | ast.Import | ast.ImportFrom | ast.ClassDef | _FUNCTIONS
 
 
+def split_name(name: str) -> tuple[str, str]:
+    """Return the module (or file) and the function that a name consists of."""
+    module, colon, attribute = name.rpartition(":")
+    if not colon:
+        raise ValueError(f"`{name}` must be `package.module:function` or `file.py:function`")
+    return module, attribute
+
+
 class Unread:
     """Stands for a function: it has the signature that its source gives, if there is one, and cannot be called."""
 
@@ -31,9 +39,7 @@ class Unread:
 
 def read_function(name: str, folder: Path) -> Unread:
     """Return what stands for the named function; raise ValueError with a reason if it is certain that there is none."""
-    module, colon, attribute = name.rpartition(":")
-    if not colon:
-        raise ValueError(f"`{name}` must be `package.module:function` or `file.py:function`")
+    module, attribute = split_name(name)
     file = folder / module if module.endswith(".py") else _module_file(module, folder)
     if file is None:
         raise ValueError(f"module `{module}` cannot be imported: it is neither next to the suite nor installed")

@@ -16,7 +16,7 @@ from typing import Any
 
 from fairtrial.core.functions import Functions, is_given, own_name
 from fairtrial.core.trust import leave_out, may_run_code
-from fairtrial.core.user_function_source import read_function
+from fairtrial.core.user_function_source import read_function, split_name
 
 
 def load_function(name: str, folder: Path, given: Functions | None = None) -> Callable[..., Any]:
@@ -49,9 +49,7 @@ def _check_trust(name: str) -> None:
 @lru_cache(maxsize=256)
 def _load_by_name(name: str, folder: Path, place: str) -> Callable[..., Any]:
     """`place` is where the folder is: the same relative path is another folder elsewhere."""
-    module_name, colon, attribute = name.rpartition(":")
-    if not colon:
-        raise ValueError(f"`{name}` must be `package.module:function` or `file.py:function`")
+    module_name, attribute = split_name(name)
     is_file = module_name.endswith(".py")
     module = load_file(folder / module_name) if is_file else _load_module(module_name, folder)
     function = getattr(module, attribute, None)
