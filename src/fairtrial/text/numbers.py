@@ -30,7 +30,8 @@ _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _POWER = re.compile(r"(?<=10)[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+")
 
 _TO_THE = r"\s?(?:\^|\*\*)\s?\{?\s?(?P<%s>[-+]?\d++)\s?\}?"
-_RUN = rf"\d{{1,3}}(?:[ ]\d{{3}}(?!\d))++(?:[.,]\d++)?|\d++(?:[.,'_{_THIN}]\d++)*+|(?<!\.)\.\d++"
+# Atomic groups, since Python 3.11 before 3.11.5 reads too far with a possessive quantifier after a group.
+_RUN = rf"\d{{1,3}}(?>(?:[ ]\d{{3}}(?!\d))+)(?:[.,]\d++)?|\d++(?>(?:[.,'_{_THIN}]\d++)*)|(?<!\.)\.\d++"
 # A sign counts only where it cannot be a dash between two numbers: "10-5" is 10 and 5.
 _NUMBER = re.compile(
     rf"""(?P<sign>(?<![\w.)\]}}])[-+])?(?:[$€£¥][ ]?)?
