@@ -138,7 +138,9 @@ def test_a_number_with_two_readings_does_not_lose(response, expected, note):
     assert result.value == 1 and note in result.notes and ("read as" in result.notes) == bool(note)
 
 
-@pytest.mark.parametrize("text", ["first 7, then 42", "7. Then 42", "it's 7' long, or 42", "1 000 km, 42 m", "1, 000 000"])
+@pytest.mark.parametrize(
+    "text", ["first 7, then 42", "7. Then 42", "it's 7' long, or 42", "1 000 km, 42 m", "1, 000 000"]
+)
 def test_punctuation_after_a_number_is_no_part_of_it(text):
     """Python 3.11.2, which Debian 12 has, reads too far with a possessive quantifier."""
     assert all(number.text.strip()[-1].isdigit() for number in find_numbers(text)) and find_numbers(text)

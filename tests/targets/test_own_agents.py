@@ -14,9 +14,9 @@ from fairtrial.cli.main import _run
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import McpServer
-from fairtrial.core.reported import as_answer
 from fairtrial.core.trace import tool_use
 from fairtrial.reports.export import export
+from fairtrial.targets._reported import as_answer
 from tests.targets.test_agents import CASES, conditions, facts
 
 GRAPH = McpServer(name="graph", tools=("search", "get_node"))

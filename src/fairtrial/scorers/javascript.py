@@ -14,10 +14,10 @@ import msgspec
 from fairtrial.core.calling import call_in_thread
 from fairtrial.core.errors import NotInstalledError
 from fairtrial.core.experiment import Case
-from fairtrial.core.results import as_score
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.trust import within
+from fairtrial.scorers._results import as_score
 
 _MEMORY = 64 * 2**20
 _STACK = 512 * 2**10

@@ -9,9 +9,9 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from fairtrial.core.experiment import Case
-from fairtrial.core.limits import bound_problems, within
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.scorers._limits import bound_problems, within
 
 
 class Latency(Scorer, frozen=True, kw_only=True):

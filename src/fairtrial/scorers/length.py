@@ -10,9 +10,9 @@ import msgspec
 import regex
 
 from fairtrial.core.experiment import Case
-from fairtrial.core.limits import bound_problems, within
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
+from fairtrial.scorers._limits import bound_problems, within
 
 Unit = Literal["characters", "words", "lines", "sentences"]
 # A word is a run of letters and digits; in scripts without spaces, every character is one.

@@ -13,11 +13,11 @@ from fairtrial.core.calling import call, named_arguments, unknown_parameter
 from fairtrial.core.experiment import Case
 from fairtrial.core.functions import is_given, own_name
 from fairtrial.core.registry import nearest
-from fairtrial.core.results import as_score
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.time_limit import time_limit
 from fairtrial.core.user_functions import find_function, load_function
+from fairtrial.scorers._results import as_score
 
 
 class Python(Scorer, frozen=True, kw_only=True):

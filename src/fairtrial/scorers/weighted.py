@@ -11,10 +11,10 @@ import msgspec
 from fairtrial.core.calling import call, named_arguments, unknown_parameter
 from fairtrial.core.composite import Composite, PartSpec, as_details, combined, judgements_of, score_parts
 from fairtrial.core.experiment import Case
-from fairtrial.core.results import as_score
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide
 from fairtrial.core.user_functions import find_function, load_function
+from fairtrial.scorers._results import as_score
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

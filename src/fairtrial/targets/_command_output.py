@@ -10,7 +10,7 @@ import msgspec
 
 from fairtrial.core.answer import Answer, Failure
 from fairtrial.core.experiment import McpServer
-from fairtrial.core.reported import as_answer
+from fairtrial.targets._reported import as_answer
 from fairtrial.text.json_path import follow, parse_path
 
 Output = Literal["text", "last_line", "json", "lines"]
@@ -79,7 +79,7 @@ def _events(output: bytes) -> list[Any]:
 
 
 def _report(values: Sequence[Any], paths: Paths) -> dict[str, Any]:
-    """Return a report as `core/reported.py` describes it; of several values, the last that has something counts."""
+    """Return a report as `targets/_reported.py` describes it; of several values, the last that has something counts."""
     tokens = {f"{name}_tokens": path for name, path in msgspec.structs.asdict(paths.tokens).items() if path}
     wanted = {
         "text": paths.answer,

@@ -15,11 +15,11 @@ from fairtrial.core.chat import Chat, Message
 from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.functions import own_name
-from fairtrial.core.reported import as_answer, normalise_calls
 from fairtrial.core.target import Target
 from fairtrial.core.trust import may_run_code
 from fairtrial.core.user_functions import find_function, load_function, module_hash
 from fairtrial.core.workspace import WorkspaceSpec
+from fairtrial.targets._reported import as_answer, normalise_calls
 
 _ORDER = ("input", "system", "mcp_servers")  # what parameters of other names get, in this order
 _ALIASES = {"user_query": "input", "system_prompt": "system"}
@@ -27,7 +27,7 @@ OFFERED = (*_ORDER, *_ALIASES, "messages", "files", "vars", "steps", "params", "
 
 
 class PythonCall(Target):
-    """A function, sync or async, that returns text or a report as described in `core/reported.py`.
+    """A function, sync or async, that returns text or a report as described in `targets/_reported.py`.
 
     By name, it may ask for `input`, `system` (the system prompt), `messages` (the whole chat: mappings with `role` and
     `content`), `params`, `vars` (of the case), `files` (its images and PDFs, each with `name`, `media` and `body`),
