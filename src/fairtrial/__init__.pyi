@@ -29,6 +29,7 @@ from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.analyse.tool_report import ToolReport
 from fairtrial.api.given import AnyJudge, AnyRun, AnyRuns, AnyScorer, AnySuite
 from fairtrial.api.judging import Labels
+from fairtrial.api.running import Continued
 from fairtrial.config import RunOptions, Suite
 from fairtrial.config.python import Case
 from fairtrial.core import errors
@@ -630,14 +631,14 @@ async def arescore(
 
 @overload
 def resume(
-    run: Run,
+    run: Continued,
     *,
     suite: Suite | None = None,
     store: str | None = None,
     progress: bool | None = None,
     engine: str = "local",
     workers: int | None = None,
-) -> Run:
+) -> Continued:
     """Continue a run or a series that was stopped; no finished call is repeated.
 
     A series continues with its missing runs. The name of a run in a series means the whole series,
@@ -652,16 +653,6 @@ def resume(
         workers: As for `run`.
     """
 
-@overload
-def resume(
-    run: RunSeries,
-    *,
-    suite: Suite | None = None,
-    store: str | None = None,
-    progress: bool | None = None,
-    engine: str = "local",
-    workers: int | None = None,
-) -> RunSeries: ...
 @overload
 def resume(
     run: str,
@@ -674,14 +665,14 @@ def resume(
 ) -> Run | RunSeries: ...
 @overload
 async def aresume(
-    run: Run,
+    run: Continued,
     *,
     suite: Suite | None = None,
     store: str | None = None,
     progress: bool | None = None,
     engine: str = "local",
     workers: int | None = None,
-) -> Run:
+) -> Continued:
     """Continue a run or a series that was stopped; no finished call is repeated.
 
     A series continues with its missing runs. The name of a run in a series means the whole series,
@@ -696,16 +687,6 @@ async def aresume(
         workers: As for `run`.
     """
 
-@overload
-async def aresume(
-    run: RunSeries,
-    *,
-    suite: Suite | None = None,
-    store: str | None = None,
-    progress: bool | None = None,
-    engine: str = "local",
-    workers: int | None = None,
-) -> RunSeries: ...
 @overload
 async def aresume(
     run: str,
