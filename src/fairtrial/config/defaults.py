@@ -18,6 +18,8 @@ from fairtrial.core.options import build_scorer
 from fairtrial.text.printable import name_problem
 
 KEY = "case_defaults"
+_ALSO_IN_ROWS = ("category", "difficulty", "cluster", "scorer")
+_NEVER_IN_ROWS = ("extract", "params", "repeats", "targets", "conditions")
 
 
 def with_case_defaults(source: SuiteSource, document: SuiteDocument) -> SuiteDocument:
@@ -82,15 +84,8 @@ def row_with_defaults(case: Case, defaults: Case, columns: Mapping[str, Any]) ->
         attach=(*defaults.attach, *case.attach),
         expected=case.expected if case.accepted else defaults.expected,
         tags=tuple(dict.fromkeys((*defaults.tags, *case.tags))),
-        category=case.category or defaults.category,
-        difficulty=case.difficulty or defaults.difficulty,
-        cluster=case.cluster or defaults.cluster,
-        scorer=case.scorer or defaults.scorer,
-        extract=defaults.extract,
-        params=defaults.params,
-        repeats=defaults.repeats,
-        targets=defaults.targets,
-        conditions=defaults.conditions,
         metadata=metadata or None,
         vars={**variables, **case.vars},
+        **{name: getattr(case, name) or getattr(defaults, name) for name in _ALSO_IN_ROWS},
+        **{name: getattr(defaults, name) for name in _NEVER_IN_ROWS},
     )

@@ -7,6 +7,7 @@ FairtrialError            the user has to act: one sentence says what to do; the
 │   │   ├── StoreLockedError       another program has locked it
 │   │   └── StoreUnreachableError  the connection to the database was lost
 │   └── BadRowError       the store cannot hold this row; other rows are not affected
+├── NoSuchRunError        no run of the store has the name
 ├── TargetUnusableError   a target can never answer as configured (key, model name, address)
 ├── NotInstalledError     an extra is missing
 ├── WorkFirstError        something has to be worked out first, which takes a while
