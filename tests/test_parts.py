@@ -36,6 +36,13 @@ def test_a_module_calls_for_its_folder_and_for_what_imports_it(repository):
     assert parts.tests_for(["src/fairtrial/fourth/part.py"], repository) == ["tests/contracts", "tests/fourth"]
 
 
+def test_a_table_of_names_imports_what_it_lists(repository):
+    write(repository, "src/fairtrial/__init__.py", '_HOMES = {\n    "fairtrial.fourth.part": ("One", "Two"),\n}')
+    write(repository, "tests/test_api.py", "import fairtrial as ft")
+    assert "tests/test_api.py" in parts.tests_for(["src/fairtrial/fourth/part.py"], repository)
+    assert "tests/test_api.py" not in parts.tests_for(["src/fairtrial/first/part.py"], repository)
+
+
 def test_a_folder_inside_of_one_that_is_tested(repository):
     assert parts.tests_for(["src/fairtrial/third/inner/new.py"], repository) == ["tests/contracts", "tests/third"]
 
