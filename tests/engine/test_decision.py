@@ -9,7 +9,7 @@ from fairtrial.config import RunOptions
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Arm, Case, Condition, TargetSpec
 from fairtrial.core.order import case_order
-from fairtrial.core.settings import FEWEST, StopSpec
+from fairtrial.core.settings import FEWEST_CASES, StopSpec
 from fairtrial.engine.decision import Decision
 from fairtrial.stats import Bets, betting_sequence
 from fairtrial.store.store import RunRecord
@@ -81,7 +81,7 @@ async def test_a_clear_difference_ends_the_run_early(run_suite, store):
     run = await run_suite(DECIDED, targets=[arm("good", 400, 400), arm("bad", range(0, 400, 2), 400)], cases=cases(400))
     assert run.status == "stopped" and "decided after" in run.record.reason
     done = sum(arm.scored for arm in run.arms) // 2
-    assert FEWEST <= done < 80
+    assert FEWEST_CASES <= done < 80
     found = ft.compare(run, "good", "bad")
     assert found.verdict == "better" and found.method == "anytime-valid bets" and found.robustness == []
     assert any("whenever it stopped" in note for note in ft.compare(run).notes)
@@ -97,7 +97,7 @@ async def test_the_order_is_shuffled_so_that_sorted_datasets_do_not_fool(run_sui
         DECIDED, targets=[arm("front", 100, 300), arm("back", range(100, 300), 300)], cases=cases(300)
     )
     asked = {trial.case_id for trial in run.trials()}
-    assert any(name > "c200" for name in asked) and len(asked) >= FEWEST
+    assert any(name > "c200" for name in asked) and len(asked) >= FEWEST_CASES
     assert ft.compare(run, "front", "back").verdict == "worse"
 
 
@@ -212,7 +212,7 @@ def test_every_pair_of_arms_bets_with_its_share_of_five_percent():
         for n, values in enumerate(scores, 1):
             for (a, b), bet in bets.items():
                 bet.add(values[a] - values[b])
-            if n >= FEWEST and all(min(bet.p_above(), bet.p_below()) < alpha for bet in bets.values()):
+            if n >= FEWEST_CASES and all(min(bet.p_above(), bet.p_below()) < alpha for bet in bets.values()):
                 return n
         raise AssertionError
 
@@ -254,9 +254,9 @@ async def test_little_is_spent_after_the_decision(run_suite):
     run = await run_suite(
         DECIDED, concurrency=4, targets=[arm("good", 400, 400, latency_ms=1.0), arm("bad", 0, 400)], cases=cases(400)
     )
-    assert run.record.reason == f"decided after {FEWEST} cases"
+    assert run.record.reason == f"decided after {FEWEST_CASES} cases"
     trials = {item.arm: item.trials - item.waiting for item in run.arms}
-    assert all(FEWEST <= asked <= FEWEST + 10 for asked in trials.values()), trials
+    assert all(FEWEST_CASES <= asked <= FEWEST_CASES + 10 for asked in trials.values()), trials
 
 
 async def test_a_change_of_mind_is_no_verdict():

@@ -24,7 +24,7 @@ from fairtrial.core.functions import is_given
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import functions_in, read
 from fairtrial.core.providers import api_kinds
-from fairtrial.core.settings import FEWEST, Settings, StopSpec, target_specs
+from fairtrial.core.settings import FEWEST_CASES, Settings, StopSpec, target_specs
 from fairtrial.text.printable import name_problem
 
 _CHECK_TEXTS = ("text", "contains", "matches", "value", "option", "press")
@@ -216,8 +216,8 @@ def _stop_rule(suite: CheckedSuite) -> StopSpec | None:
         raise FairtrialError("stopping early needs at least two arms to compare: this suite has one")
     if any(case.cluster is not None or case.weight != 1 for case in suite.cases()):
         raise FairtrialError("stopping early needs independent cases of equal weight: remove `weight` and `cluster`")
-    if suite.case_count < FEWEST:
-        raise FairtrialError(f"stopping early needs at least {FEWEST} cases: this suite has {suite.case_count}")
+    if suite.case_count < FEWEST_CASES:
+        raise FairtrialError(f"stopping early needs at least {FEWEST_CASES} cases: this suite has {suite.case_count}")
     batched = [spec.id for spec in target_specs(suite.arms, suite.settings) if spec.batch]
     if batched:
         raise FairtrialError(f"stopping early needs answers one after the other: remove `batch` from {batched[0]}")

@@ -62,7 +62,7 @@ class PanelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     judgements: Annotated[int, msgspec.Meta(ge=1)] = 1
 
 
-FEWEST = 20  # complete cases, so that a run is not decided by a handful of lucky ones
+FEWEST_CASES = 20  # complete ones, before a run may stop early: a handful of lucky ones must not decide it
 
 
 class StopSpec(msgspec.Struct, frozen=True, kw_only=True):

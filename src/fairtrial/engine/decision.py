@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from fairtrial.core.experiment import Arm, Case
-from fairtrial.core.settings import FEWEST, StopSpec
+from fairtrial.core.settings import FEWEST_CASES, StopSpec
 
 if TYPE_CHECKING:
     from fairtrial.stats.betting import Bets  # numpy: only a run that may stop early needs it
@@ -53,7 +53,7 @@ class Decision:
         for (a, b), bets in self._pairs.items():
             if a in means and b in means:  # a case without scores for both says nothing about the difference
                 bets.add(means[a] - means[b])
-        if all(bets.count >= FEWEST and self._settled(bets) for bets in self._pairs.values()):
+        if all(bets.count >= FEWEST_CASES and self._settled(bets) for bets in self._pairs.values()):
             done = min(bets.count for bets in self._pairs.values())
             self.reason = f"{self._stop.when} after {done} cases"
 
