@@ -1,12 +1,15 @@
 """What is public: these names stay, and everything else may change with any version."""
 
 import ast
+import asyncio
 import importlib
 import inspect
 import pickle
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import fairtrial
 from fairtrial import plugins
@@ -102,6 +105,13 @@ def test_a_verb_and_its_twin_have_the_same_signature():
         for value in (one, twin):
             assert pickle.loads(pickle.dumps(value)) is value
             assert value.__name__ in (verb, f"a{verb}") and inspect.getdoc(value)
+
+
+def test_a_wrong_call_is_named_as_it_was_written():
+    with pytest.raises(TypeError, match=r"^run\(\) got an unexpected keyword argument 'repeat'"):
+        fairtrial.run("suite.yaml", repeat=3)
+    with pytest.raises(TypeError, match=r"^arank\(\) got an unexpected keyword argument 'arms'"):
+        asyncio.run(fairtrial.arank(arms=["a"]))
 
 
 def test_a_plug_in_imports_only_what_it_uses():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, ParamSpec, TypeVar
@@ -54,24 +55,36 @@ def _in_thread(work: Coroutine[Any, Any, T]) -> T:
 
 def async_twin(function: Callable[P, T]) -> Callable[P, Awaitable[T]]:
     """Return the async twin of a function that reads and computes: the same in a thread."""
+    name = f"a{function.__name__}"
 
     async def twin(*args: P.args, **keywords: P.kwargs) -> T:
+        _check_arguments(name, function, *args, **keywords)
         return await asyncio.to_thread(function, *args, **keywords)
 
     note = f"{function.__doc__}\n\n    The async twin of `{function.__name__}`.\n    "
-    return _named(twin, function, f"a{function.__name__}", note)
+    return _named(name, twin, function, note)
 
 
 def sync_twin(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     """Return the sync twin of an async function."""
+    name = function.__name__.removeprefix("a")
 
     def twin(*args: P.args, **keywords: P.kwargs) -> T:
+        _check_arguments(name, function, *args, **keywords)
         return wait_for(function(*args, **keywords))
 
-    return _named(twin, function, function.__name__.removeprefix("a"), function.__doc__)
+    return _named(name, twin, function, function.__doc__)
 
 
-def _named(twin: Callable[P, T], function: Callable[P, Any], name: str, doc: str | None) -> Callable[P, T]:
+def _check_arguments(twin: str, function: Callable[P, Any], /, *args: P.args, **keywords: P.kwargs) -> None:
+    """Raise the TypeError of a wrong call under the name that was called."""
+    try:
+        inspect.signature(function).bind(*args, **keywords)
+    except TypeError as error:
+        raise TypeError(f"{twin}() {error}") from None
+
+
+def _named(name: str, twin: Callable[P, T], function: Callable[P, Any], doc: str | None) -> Callable[P, T]:
     """Give a twin the signature of its function, and a name and docstring of its own."""
     functools.update_wrapper(twin, function)
     twin.__name__ = twin.__qualname__ = name
