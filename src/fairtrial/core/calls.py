@@ -57,12 +57,8 @@ def is_named(call: MadeCall, name: str) -> bool:
 
 def fits(call: MadeCall, expected: ExpectedCall) -> bool:
     """Return whether a call is the expected one: its tool, and what its arguments must contain."""
-    return is_named(call, expected.name) and has_arguments(call, expected.arguments)
-
-
-def has_arguments(call: MadeCall, expected: Any) -> bool:
-    """Return whether the arguments of a call contain those expected."""
-    return expected is None or contains(call.arguments, expected)
+    arguments = expected.arguments
+    return is_named(call, expected.name) and (arguments is None or contains(call.arguments, arguments))
 
 
 def contains(value: Any, part: Any) -> bool:

@@ -12,7 +12,6 @@ import msgspec
 from fairtrial.core.accepted import case_problems, score_answer
 from fairtrial.core.experiment import Case
 from fairtrial.core.extraction import Extraction
-from fairtrial.core.file import File
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement
 from fairtrial.core.options import build_scorer, scorer_problems
@@ -110,18 +109,13 @@ def combined(value: float, notes: str, parts: list[tuple[str, Score]]) -> Score:
         notes=notes,
         details=as_details(parts),
         judgements=judgements_of(parts),
-        files=files_of(parts),
+        files=tuple({file.name: file for _, score in parts for file in score.files}.values()),  # each name once
     )
 
 
 def judgements_of(parts: list[tuple[str, Score]]) -> tuple[Judgement, ...]:
     """Return all judgements behind the parts' scores."""
     return tuple(judgement for _, score in parts for judgement in score.judgements)
-
-
-def files_of(parts: list[tuple[str, Score]]) -> tuple[File, ...]:
-    """Return the files kept while the parts were scored, each name once."""
-    return tuple({file.name: file for _, score in parts for file in score.files}.values())
 
 
 def as_details(parts: list[tuple[str, Score]]) -> dict[str, Any]:
