@@ -22,8 +22,7 @@ from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.pairs import PairsSummary
 from fairtrial.analyse.planning import Power, Variance
 from fairtrial.analyse.rank import Ranking
-from fairtrial.analyse.run import Run
-from fairtrial.analyse.run import RunSeries
+from fairtrial.analyse.run import Run, RunSeries
 from fairtrial.analyse.series import MultiRun
 from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.analyse.tool_report import ToolReport
