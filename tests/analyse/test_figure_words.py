@@ -15,7 +15,7 @@ from fairtrial.present.figures.pairs import _kinds_words
 from fairtrial.present.words.leaderboards import decided_words
 from fairtrial.present.words.tools import _error_lines
 from fairtrial.tracks.optimisation.analysis import Cell
-from fairtrial.tracks.optimisation.figures import Shown, _cell
+from fairtrial.tracks.optimisation.figures import DrawnMeasure, _cell
 from fairtrial.tracks.optimisation.words import length_lines
 
 
@@ -74,7 +74,7 @@ def test_tokens_per_answer_are_unknown_without_answers_or_tokens():
 
 @pytest.mark.parametrize(("higher", "tones"), [(True, ["lead", "behind", ""]), (False, ["behind", "lead", ""])])
 def test_what_differs_from_the_mean_is_marked(higher, tones):
-    how = Shown("m", 1.0, 2, 1.0, "", higher)
+    how = DrawnMeasure("m", 1.0, 2, 1.0, "", higher)
     bounds = [(0.6, 0.8), (0.1, 0.3), (0.3, 0.7)]
     cells = [Cell(mean=0.5, std_dev=None, within=None, ci95=ci95, problems=9) for ci95 in bounds]
     assert [_cell(cell, 0.5, how).tone for cell in cells] == tones

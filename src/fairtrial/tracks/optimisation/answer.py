@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
-from fairtrial.tracks.optimisation.problem import Baseline
+from fairtrial.tracks.optimisation.problem import NOTHING_KNOWN, Baseline
 
 _FENCE = re.compile(r"```[a-zA-Z0-9]*\s*\n(.*?)(?:```|\Z)", re.DOTALL)
 _MAX_FAILED_BRACES = 200  # braces that start no object; real answers have far fewer
@@ -27,12 +27,12 @@ _DECODER = json.JSONDecoder(parse_constant=float)  # NaN and Infinity are parsed
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
     """A parsed answer. `findings` name what is wrong with its format; `x` is None without a usable point."""
 
-    x: tuple[float, ...] | None
-    objective: float | None
-    status: str | None
-    violations: float | None  # the largest that the answer claims
+    x: tuple[float, ...] | None = None
+    objective: float | None = None
+    status: str | None = None
+    violations: float | None = None  # the largest that the answer claims
     findings: tuple[str, ...]
-    only_json: bool  # whether the answer is nothing but the object
+    only_json: bool = False  # whether the answer is nothing but the object
     echo: bool = False  # whether it repeats the question instead of answering
     steps: int = 0  # of STEPS, how many were taken before the first fault
 
@@ -53,7 +53,7 @@ def read_answer(text: str, n: int, *, truncated: bool = False, prompt: str = "")
     only_json = only_json and own.strip() == text.strip()
     if answer is None:
         reason = "echo" if repeated else "truncated" if truncated or _looks_truncated(own) else "no_json"
-        return _unreadable((reason,))
+        return Answered(findings=(reason,), echo=repeated)
     findings = ["truncated"] if truncated else []
     status = _status(answer, findings)
     x = _point(answer, n, findings, absent=status == "infeasible")
@@ -71,11 +71,6 @@ def read_answer(text: str, n: int, *, truncated: bool = False, prompt: str = "")
         only_json=only_json,
         steps=_steps(findings, only_json=only_json),
     )
-
-
-def _unreadable(findings: tuple[str, ...]) -> Answered:
-    echo = "echo" in findings
-    return Answered(x=None, objective=None, status=None, violations=None, findings=findings, only_json=False, echo=echo)
 
 
 def _steps(findings: list[str], *, only_json: bool) -> int:
@@ -110,19 +105,17 @@ def read_reference(text: str, name: str) -> Baseline:
     if status != "infeasible" and (x is None or objective is None):
         raise ValueError(f"`x` must be a list of numbers and `objective_value` a number ({', '.join(findings)})")
     return Baseline(
-        problem=name,
-        status="infeasible" if status == "infeasible" else "optimal" if status == "optimal" else "feasible",
-        x=x,
-        objective=objective,
-        bound=_number(answer.get("bound")),
-        gap=None,
-        certified=False,  # whoever wrote the file says so, and nobody can check it
-        solver="baseline.json",
-        version="",
-        seconds=0.0,
-        random_objective=_number(answer.get("random_objective")),
-        digest="",
-        sense=_sense(answer.get("sense")),
+        **{
+            **NOTHING_KNOWN,  # also not certified: whoever wrote the file says so, and nobody can check it
+            "problem": name,
+            "status": status if status in ("infeasible", "optimal") else "feasible",
+            "x": x,
+            "objective": objective,
+            "bound": _number(answer.get("bound")),
+            "solver": "baseline.json",
+            "random_objective": _number(answer.get("random_objective")),
+            "sense": sense if (sense := answer.get("sense")) in ("minimise", "maximise") else None,
+        }
     )
 
 
@@ -137,10 +130,6 @@ def _object(text: str) -> tuple[dict[str, Any] | None, bool]:
         if chosen := [item for item in candidates if matches(item)]:
             return chosen[-1], False
     return None, False
-
-
-def _sense(value: Any) -> Literal["minimise", "maximise"] | None:
-    return value if value in ("minimise", "maximise") else None
 
 
 def _is_point(item: dict[str, Any]) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.tracks.optimisation.multistart import far_out, first_point, import_scipy, search
-from fairtrial.tracks.optimisation.problem import Baseline, Constraint, Expression, Floats, Problem, problem_digest
+from fairtrial.tracks.optimisation.problem import Baseline, Constraint, Expression, Floats, Problem
 from fairtrial.tracks.optimisation.sample import random_objective
 from fairtrial.tracks.optimisation.solve import CERTIFIED, Solution, is_linear, solve
 
@@ -71,7 +71,7 @@ class _Work:
 
     def __init__(self, problem: Problem, time_limit: float, known: Baseline | None, report: Report) -> None:
         self._problem, self._limit, self._report = problem, time_limit, report
-        self._digest, self._started = problem_digest(problem), time.monotonic()
+        self._nothing, self._started = Baseline.unknown(problem, time_limit), time.monotonic()
         self._seconds: float | None = None
         self.solvers: list[str] = []
         self.versions: list[str] = []
@@ -120,20 +120,14 @@ class _Work:
         )
 
     def _empty(self, status: Literal["optimal", "infeasible", "feasible", "unknown"]) -> Baseline:
-        return Baseline(
-            problem=self._problem.id,
+        return msgspec.structs.replace(
+            self._nothing,
             status=status,
-            x=None,
-            objective=None,
             bound=self.bound,
-            gap=None,
-            certified=False,
             solver=", ".join(filter(None, dict.fromkeys(self.solvers))),
             version=", ".join(filter(None, dict.fromkeys(self.versions))),
             seconds=self._since_start() if self._seconds is None else self._seconds,
             random_objective=self.chance,
-            digest=self._digest,
-            time_limit=self._limit,
         )
 
 
@@ -296,7 +290,11 @@ def _restrict(body: Expression, places: dict[int, int]) -> Expression:
         waves=tuple(
             msgspec.structs.replace(w, variable=places[w.variable]) for w in body.waves if w.variable in places
         ),
-        formulas=tuple(f.renumbered(places) for f in body.formulas if all(i in places for i in f.variables)),
+        formulas=tuple(
+            msgspec.structs.replace(f, text=f.written(lambda i: f"x[{places[i]}]"))
+            for f in body.formulas
+            if all(i in places for i in f.variables)
+        ),
     )
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.user_functions import load_file
@@ -42,13 +45,13 @@ def read_model_file(path: Path) -> Problem:
     sense = "maximise" if lp.sense_ == highspy.ObjSense.kMaximize else "minimise"
     return _problem(
         path.name.partition(".")[0],
-        sense,
-        [_finite(float(value)) for value in lp.col_lower_],
-        [_finite(float(value)) for value in lp.col_upper_],
-        integers,
-        objective,
-        [row for line in _matrix(lp) for row in line],
         [str(name) for name in lp.col_names_] or [f"x[{i}]" for i in range(lp.num_col_)],
+        sense=sense,
+        lower=tuple(_finite(float(value)) for value in lp.col_lower_),
+        upper=tuple(_finite(float(value)) for value in lp.col_upper_),
+        integers=tuple(integers),
+        objective=objective,
+        constraints=tuple(row for line in _matrix(lp) for row in line),
     )
 
 
@@ -146,26 +149,22 @@ def _from_pyomo(model: Any, name: str, pe: Any) -> Problem:
     if len(objectives) != 1:
         raise FairtrialError(f"{name}: a problem has one objective, and the model has {len(objectives)}")
     terms = _Terms(variables)
-    rows = []
+    rows: list[Constraint] = []
     for constraint in model.component_data_objects(pe.Constraint, active=True):
         body = terms.expression(constraint.body)
-        low, high = (math.inf * sign if value is None else float(value) for sign, value in _sides(constraint, pe))
-        shifted = Expression(**{key: getattr(body, key) for key in body.__struct_fields__ if key != "constant"})
-        rows += _row(shifted, low - body.constant, high - body.constant)
+        sides = ((-math.inf, pe.value(constraint.lower)), (math.inf, pe.value(constraint.upper)))
+        low, high = (nowhere if value is None else float(value) for nowhere, value in sides)
+        rows += _row(msgspec.structs.replace(body, constant=0.0), low - body.constant, high - body.constant)
     return _problem(
         name,
-        "maximise" if objectives[0].sense == pe.maximize else "minimise",
-        [-UNBOUNDED if v.lb is None else float(v.lb) for v in variables],
-        [UNBOUNDED if v.ub is None else float(v.ub) for v in variables],
-        [i for i, v in enumerate(variables) if v.is_integer() or v.is_binary()],
-        terms.expression(objectives[0].expr),
-        rows,
         [v.name for v in variables],
+        sense="maximise" if objectives[0].sense == pe.maximize else "minimise",
+        lower=tuple(-UNBOUNDED if v.lb is None else float(v.lb) for v in variables),
+        upper=tuple(UNBOUNDED if v.ub is None else float(v.ub) for v in variables),
+        integers=tuple(i for i, v in enumerate(variables) if v.is_integer() or v.is_binary()),
+        objective=terms.expression(objectives[0].expr),
+        constraints=tuple(rows),
     )
-
-
-def _sides(constraint: Any, pe: Any) -> list[tuple[int, float | None]]:
-    return [(-1, pe.value(constraint.lower)), (1, pe.value(constraint.upper))]
 
 
 class _Terms:
@@ -189,29 +188,8 @@ def _finite(value: float) -> float:
     return math.copysign(UNBOUNDED, value) if abs(value) >= UNBOUNDED else value
 
 
-def _problem(
-    name: str,
-    sense: Any,
-    lower: list[float],
-    upper: list[float],
-    integers: list[int],
-    objective: Expression,
-    constraints: list[Constraint],
-    names: list[str],
-) -> Problem:
+def _problem(name: str, names: Sequence[str], **known: Any) -> Problem:
     if not names:
         raise FairtrialError(f"{name} has no variables")
-    return Problem(
-        id=name,
-        family=name,
-        n=len(names),
-        seed=0,
-        sense=sense,
-        lower=tuple(lower),
-        upper=tuple(upper),
-        integers=tuple(integers),
-        objective=objective,
-        constraints=tuple(constraints),
-        convex=is_convex(objective, sense, constraints, integers),
-        names=tuple(names),
-    )
+    convex = is_convex(*(known[key] for key in ("objective", "sense", "constraints", "integers")))
+    return Problem(id=name, family=name, n=len(names), seed=0, convex=convex, names=tuple(names), **known)

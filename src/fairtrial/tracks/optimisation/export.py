@@ -9,6 +9,7 @@ import yaml
 
 from fairtrial.tracks.optimisation.formula import RESERVED
 from fairtrial.tracks.optimisation.problem import UNBOUNDED, Expression, Problem, Square
+from fairtrial.tracks.optimisation.text import joined, number, times
 
 _SHORT = 6  # terms that are written out; longer sums become vectors and matrices
 _NAME = "x"
@@ -17,30 +18,22 @@ _WIDTH = 110
 
 def problem_yaml(problem: Problem) -> str:
     """Return a problem as the text of a file."""
-    writer = _Writer(problem)
-    document: dict[str, Any] = {
+    writer = _ExpressionWriter(problem)
+    document = {
         "id": problem.id,
         "family": problem.family,
         "sense": "min" if problem.sense == "minimise" else "max",
         "variables": _variables(problem),
         "objective": writer.expression(problem.objective),
         "constraints": writer.constraints(),
+        "data": writer.data,
+        "text": problem.text,
+        "difficulty": problem.difficulty,
+        "tolerance": None if problem.tolerance == 1e-6 else problem.tolerance,
+        "bound": problem.floor,
+        "variant_of": problem.variant_of,
     }
-    if writer.data:
-        document["data"] = writer.data
-    if problem.text:
-        document["text"] = problem.text
-    if problem.difficulty:
-        document["difficulty"] = problem.difficulty
-    if problem.tolerance != 1e-6:
-        document["tolerance"] = problem.tolerance
-    if problem.floor is not None:
-        document["bound"] = problem.floor
-    if problem.variant_of:
-        document["variant_of"] = problem.variant_of
-    if not document["constraints"]:
-        del document["constraints"]
-    return document_yaml(document)
+    return document_yaml({key: value for key, value in document.items() if value not in (None, "", [], {})})
 
 
 def document_yaml(document: dict[str, Any]) -> str:
@@ -97,7 +90,7 @@ def _groups(problem: Problem) -> list[tuple[str, list[int], bool]]:
             runs[-1].append(i)
         else:
             runs.append([i])
-    return [(_NAME if len(runs) == 1 else f"{_NAME}{number}", run, False) for number, run in enumerate(runs)]
+    return [(_NAME if len(runs) == 1 else f"{_NAME}{place}", run, False) for place, run in enumerate(runs)]
 
 
 def _named_groups(problem: Problem) -> list[tuple[str, list[int], bool]]:
@@ -125,76 +118,54 @@ def _number(value: float) -> float:
     return int(value) if float(value).is_integer() and abs(value) < 1e15 else float(value)
 
 
-class _Writer:
+class _ExpressionWriter:
     """Writes expressions; long linear parts and their numbers go into `data`."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self.data: dict[str, Any] = {}
         entries = _variables(problem)
-        self._names = [name for entry in entries for name in _entries(entry)]
+        self._x = [name for entry in entries for name in _entries(entry)].__getitem__
         self._vector = entries[0]["name"] if len(entries) == 1 else ""  # if all variables are one
 
     def constraints(self) -> list[str]:
         """Return the constraints as texts."""
-        rows = self._problem.constraints
         return [
-            f"{self.expression(row.body, prefix=f'a{number}')} {row.relation} {_text(row.bound)}"
-            for number, row in enumerate(rows, 1)
+            f"{self.expression(row.body, prefix=f'a{place}')} {row.relation} {number(row.bound)}"
+            for place, row in enumerate(self._problem.constraints, 1)
         ]
 
     def expression(self, body: Expression, prefix: str = "c") -> str:
         """Return an expression as text."""
-        terms = [_text(body.constant)] if body.constant else []
+        terms = [number(body.constant)] if body.constant else []
         terms += self._linear(body.linear, prefix)
         terms += [
-            _times(q, f"{self._x(i)}**2" if i == j else f"{self._x(i)}*{self._x(j)}") for i, j, q in body.quadratic
+            times(q, f"{self._x(i)}**2" if i == j else f"{self._x(i)}*{self._x(j)}") for i, j, q in body.quadratic
         ]
-        terms += [_times(square.weight, f"({self._inside(square)})**2") for square in body.squares]
+        terms += [times(square.weight, f"({self._inside(square)})**2") for square in body.squares]
         for monomial in body.monomials:
             powers = (self._x(i) if p == 1 else f"{self._x(i)}**{p}" for i, p in monomial.powers)
-            terms.append(_times(monomial.weight, "*".join(powers)))
+            terms.append(times(monomial.weight, "*".join(powers)))
         for wave in body.waves:
-            shift = f" + {_text(wave.shift)}" if wave.shift else ""
-            inside = f"{_times(wave.rate, self._x(wave.variable))}{shift}".replace(" + -", " - ")
-            terms.append(_times(wave.weight, f"cos({inside})"))
-        for formula in body.formulas:
-            renamed = formula.text
-            for i in sorted(formula.variables, reverse=True):
-                renamed = renamed.replace(f"x[{i}]", f"\0{i}\0")
-            for i in formula.variables:
-                renamed = renamed.replace(f"\0{i}\0", self._x(i))
-            terms.append(_times(formula.weight, renamed))
-        return " + ".join(terms).replace(" + -", " - ") or "0"
-
-    def _x(self, i: int) -> str:
-        return self._names[i]
+            inside = [times(wave.rate, self._x(wave.variable)), *([number(wave.shift)] if wave.shift else [])]
+            terms.append(times(wave.weight, f"cos({joined(inside)})"))
+        terms += [times(formula.weight, formula.written(self._x)) for formula in body.formulas]
+        return joined(terms)
 
     def _linear(self, linear: Sequence[tuple[int, float]], prefix: str) -> list[str]:
         whole = [i for i, _ in linear] == list(range(self._problem.n))
         if len(linear) <= _SHORT or not whole or not self._vector:
-            return [_times(c, self._x(i)) for i, c in linear]
+            return [times(c, self._x(i)) for i, c in linear]
         if len({c for _, c in linear}) == 1:
-            return [_times(linear[0][1], f"sum({self._vector})")]
+            return [times(linear[0][1], f"sum({self._vector})")]
         name = prefix if prefix != self._vector else f"{prefix}_"
         self.data[name] = [_number(c) for _, c in linear]
         return [f"{name} @ {self._vector}"]
 
     def _inside(self, square: Square) -> str:
-        terms = [_times(c, self._x(i)) for i, c in square.linear]
-        terms += [_text(square.constant)] if square.constant else []
-        return " + ".join(terms).replace(" + -", " - ")
+        terms = [times(c, self._x(i)) for i, c in square.linear]
+        return joined([*terms, *([number(square.constant)] if square.constant else [])])
 
 
 def _entries(entry: dict[str, Any]) -> list[str]:
     return [f"{entry['name']}[{i}]" for i in range(entry["size"])] if "size" in entry else [entry["name"]]
-
-
-def _text(value: float) -> str:
-    return repr(_number(value))
-
-
-def _times(weight: float, what: str) -> str:
-    if abs(weight) == 1:
-        return what if weight > 0 else f"-{what}"
-    return f"{_text(weight)}*{what}"

@@ -8,21 +8,12 @@ from markupsafe import Markup
 
 from fairtrial.present.charts.svg import safe, tag, words
 from fairtrial.tracks.optimisation.analysis import OptimisationReport
-from fairtrial.tracks.optimisation.style_tables import MEASURES, Difference, Group, Measure, Row, Shown, format_table
+from fairtrial.tracks.optimisation.style_tables import Difference, Group, ShownCell, StyleRow, format_table
 
 
-def guide_table(groups: Sequence[Group]) -> Markup:
-    """Return the guide's table: every style on all problems and on each kind, mean and deviation above the interval."""
-    return _grouped(groups, [*(measure.name for measure in MEASURES), "median gap"])
-
-
-def gaps_table(groups: Sequence[Group], measures: Sequence[Measure]) -> Markup:
-    """Return relative and absolute gaps, violations and distances, mean and deviation above the median."""
-    return _grouped(groups, [measure.name for measure in measures]) if groups else Markup("")
-
-
-def _grouped(groups: Sequence[Group], names: Sequence[str]) -> Markup:
-    heads = ["Style", "Answers", *(name[:1].upper() + name[1:] for name in names)]
+def measured_table(groups: Sequence[Group], columns: Sequence[str]) -> Markup:
+    """Return every style on all problems and on each kind, mean and deviation above the interval or median."""
+    heads = ["Style", "Answers", *(name[:1].upper() + name[1:] for name in columns)]
     bodies = [tag("tbody", _title(group.title, len(heads)), *map(_row, group.rows)) for group in groups]
     return _table(heads, bodies, text_columns=1)
 
@@ -31,7 +22,7 @@ def _title(title: str, columns: int) -> str:
     return tag("tr", tag("th", words(title.capitalize()), scope="rowgroup", colspan=str(columns), class_="group"))
 
 
-def _row(row: Row) -> str:
+def _row(row: StyleRow) -> str:
     cells = [tag("td", _shown(cell), class_="num") for cell in row.cells]
     return tag(
         "tr",
@@ -42,24 +33,12 @@ def _row(row: Row) -> str:
     )
 
 
-def _shown(cell: Shown) -> str:
+def _shown(cell: ShownCell) -> str:
     return words(cell.main) + (tag("small", words(cell.interval), class_="under") if cell.interval else "")
 
 
 def difference_table(rows: Iterable[Difference]) -> Markup:
     """Return every pair with its difference, interval, adjusted p and verdict."""
-    heads = [
-        "Problems",
-        "By",
-        "Style",
-        "Against",
-        "Verdict",
-        "Difference",
-        "95 % CI",
-        "p (Holm)",
-        "Paired t p",
-        "Count",
-    ]
     lines = [
         tag(
             "tr",
@@ -71,7 +50,11 @@ def difference_table(rows: Iterable[Difference]) -> Markup:
         )
         for row in rows
     ]
-    return _table(heads, [tag("tbody", *lines)], text_columns=5) if lines else Markup("")
+    heads = (
+        *("Problems", "By", "Style", "Against", "Verdict"),
+        *("Difference", "95 % CI", "p (Holm)", "Paired t p", "Count"),
+    )
+    return _table(heads, [tag("tbody", *lines)] if lines else [], text_columns=5)
 
 
 def format_steps_table(report: OptimisationReport) -> Markup:
@@ -82,10 +65,12 @@ def format_steps_table(report: OptimisationReport) -> Markup:
         for row in rows
     ]
     heads = [name[:1].upper() + name[1:] for name in columns]
-    return _table(heads, [tag("tbody", *lines)], text_columns=1) if lines else Markup("")
+    return _table(heads, [tag("tbody", *lines)] if lines else [], text_columns=1)
 
 
 def _table(heads: Sequence[str], bodies: Sequence[str], *, text_columns: int) -> Markup:
+    if not bodies:
+        return Markup("")
     cells = [
         tag("th", words(head), scope="col", class_=None if place < text_columns else "num")
         for place, head in enumerate(heads)

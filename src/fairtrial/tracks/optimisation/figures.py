@@ -25,7 +25,7 @@ _MOST_DOTS = 150  # in one row
 _NEAR = 0.01
 
 
-class Shown(NamedTuple):
+class DrawnMeasure(NamedTuple):
     """How a metric is shown: its name, the factor to its axis, digits, unit and what it means."""
 
     name: str
@@ -37,10 +37,12 @@ class Shown(NamedTuple):
 
 
 METRICS = {
-    "normalised_gap": Shown("Gap", 1.0, 2, 1.0, "", higher_is_better=False),  # what it is, the report knows
-    "feasible": Shown("Feasible", 100.0, 0, 100.0, "Percent of answers that keep every constraint"),
-    "instruction_following": Shown("Followed", 100.0, 0, 100.0, "Percent of answers in the format that was asked for"),
-    "quality": Shown("Quality", 1.0, 1, 100.0, "0–100: how close a valid answer is to the optimum"),
+    "normalised_gap": DrawnMeasure("Gap", 1.0, 2, 1.0, "", higher_is_better=False),  # what it is, the report knows
+    "feasible": DrawnMeasure("Feasible", 100.0, 0, 100.0, "Percent of answers that keep every constraint"),
+    "instruction_following": DrawnMeasure(
+        "Followed", 100.0, 0, 100.0, "Percent of answers in the format that was asked for"
+    ),
+    "quality": DrawnMeasure("Quality", 1.0, 1, 100.0, "0–100: how close a valid answer is to the optimum"),
 }
 
 
@@ -122,7 +124,7 @@ def answers_figure(report: OptimisationReport, order: Sequence[str], href: Calla
     return safe(dot_rows(rows, name="Arm", number_name="Near the optimum", within=(0.0, 1.0)))
 
 
-def _row(arm: str, mean: Cell, how: Shown, href: str) -> ForestRow:
+def _row(arm: str, mean: Cell, how: DrawnMeasure, href: str) -> ForestRow:
     return ForestRow(
         arm,
         _times(mean.mean, how),
@@ -133,7 +135,7 @@ def _row(arm: str, mean: Cell, how: Shown, href: str) -> ForestRow:
     )
 
 
-def _cell(mean: Cell | None, overall: float | None, how: Shown) -> TrellisCell:
+def _cell(mean: Cell | None, overall: float | None, how: DrawnMeasure) -> TrellisCell:
     if mean is None or mean.mean is None:
         return TrellisCell(None, None, "–")
     bounds, tone = _interval(mean.ci95, how), ""
@@ -144,19 +146,19 @@ def _cell(mean: Cell | None, overall: float | None, how: Shown) -> TrellisCell:
     return TrellisCell(_times(mean.mean, how), bounds, _words(mean.mean, how), _bounds(mean.ci95, how), shown)
 
 
-def _times(value: float | None, how: Shown) -> float | None:
+def _times(value: float | None, how: DrawnMeasure) -> float | None:
     return None if value is None else how.factor * value
 
 
-def _interval(bounds: Interval | None, how: Shown) -> Interval | None:
+def _interval(bounds: Interval | None, how: DrawnMeasure) -> Interval | None:
     return None if bounds is None else (how.factor * bounds[0], how.factor * bounds[1])
 
 
-def _words(value: float | None, how: Shown) -> str:
+def _words(value: float | None, how: DrawnMeasure) -> str:
     return "–" if value is None else shown_number(how.factor * value, how.digits)
 
 
-def _bounds(bounds: Interval | None, how: Shown) -> str:
+def _bounds(bounds: Interval | None, how: DrawnMeasure) -> str:
     return "" if bounds is None else f"{_words(bounds[0], how)} to {_words(bounds[1], how)}"
 
 

@@ -37,12 +37,12 @@ def write_folder(run: Run, folder: Path) -> int:
     several_styles = len({arm.condition.name for arm in run.plan_arms}) > 1
     names: dict[str, str] = {}
     count = 0
-    for trial in run.trials():
+    for place, trial in run.placed_trials():
         if trial.answer is None:
             continue
         instance = folder / trial.case_id
         if not (instance / "baseline.json").exists():
-            _write_instance(run, trial.case_id, instance)
+            _write_instance(run, place.case, instance)
         both = (trial.target, trial.condition) if several_styles else (trial.target,)
         style = "-".join(both) if several_targets else trial.condition
         name = _file_name(style, names)
@@ -51,20 +51,15 @@ def write_folder(run: Run, folder: Path) -> int:
     return count
 
 
-def _write_instance(run: Run, case_id: str, folder: Path) -> None:
+def _write_instance(run: Run, position: int, folder: Path) -> None:
     """Write the baseline that the run was scored against, and the problem if it is not built in."""
-    for first in range(0, run.plan.case_count, 250):
-        for case in run.store.cases(run.plan.id, first, 250):
-            if case.id == case_id and case.metadata and "baseline" in case.metadata:
-                problem, baseline = problem_of(case)
-                if problem is None:
-                    write_answer(folder / "baseline.json", baseline.as_answer())
-                    return
-                write_answer(folder / "baseline.json", baseline.as_reference(problem))
-                if not problem.seed:
-                    (folder / "problem.yaml").write_text(problem_yaml(problem), "utf-8")
-                return
-    raise FairtrialError(f"run {run.id} is not a run of optimisation problems: `{case_id}` has no baseline")
+    case = run.store.cases_at(run.plan.id, [position])[0]
+    if "baseline" not in (case.metadata or {}):
+        raise FairtrialError(f"run {run.id} is not a run of optimisation problems: `{case.id}` has no baseline")
+    problem, baseline = problem_of(case)
+    write_answer(folder / "baseline.json", baseline.as_reference(problem) if problem else baseline.as_answer())
+    if problem and not problem.seed:
+        (folder / "problem.yaml").write_text(problem_yaml(problem), "utf-8")
 
 
 def _file_name(style: str, names: dict[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, Literal
 
@@ -55,10 +55,9 @@ class Formula(msgspec.Struct, frozen=True, array_like=True):
         """The variables that occur in it."""
         return tuple(dict.fromkeys(int(number) for number in _VARIABLE.findall(self.text)))
 
-    def renumbered(self, places: Mapping[int, int]) -> Formula:
-        """Return the formula with other indices of its variables."""
-        text = _VARIABLE.sub(lambda match: f"x[{places[int(match[1])]}]", self.text)
-        return msgspec.structs.replace(self, text=text)
+    def written(self, name: Callable[[int], str]) -> str:
+        """Return the text with other names of its variables."""
+        return _VARIABLE.sub(lambda match: name(int(match[1])), self.text)
 
 
 class Expression(msgspec.Struct, frozen=True, kw_only=True):
@@ -295,21 +294,9 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def unknown(cls, problem: Problem, time_limit: float) -> Baseline:
         """Return that nothing is known of a problem after this many seconds."""
-        return cls(
-            problem=problem.id,
-            status="unknown",
-            x=None,
-            objective=None,
-            bound=None,
-            gap=None,
-            certified=False,
-            solver="",
-            version="",
-            seconds=time_limit,
-            random_objective=None,
-            digest=problem_digest(problem),
-            time_limit=time_limit,
-        )
+        times = {"seconds": time_limit, "time_limit": time_limit}
+        about = {"problem": problem.id, "status": "unknown", "digest": problem_digest(problem)}
+        return cls(**{**NOTHING_KNOWN, **about, **times})
 
     def as_answer(self) -> dict[str, Any]:
         """Return the baseline in the format of an answer."""
@@ -320,6 +307,14 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
         """Return the baseline as an answer, with what other answers can be compared with."""
         more = {"sense": problem.sense, "bound": self.bound, "random_objective": self.random_objective}
         return {**self.as_answer(), **more}
+
+
+NOTHING_KNOWN: dict[str, Any] = {
+    **dict.fromkeys(("x", "objective", "bound", "gap", "random_objective")),
+    **dict.fromkeys(("solver", "version", "digest"), ""),
+    "certified": False,
+    "seconds": 0.0,
+}
 
 
 def problem_digest(problem: Problem) -> str:

@@ -69,7 +69,7 @@ def _is_program(text: str) -> bool:
 def without_program(*, echo: bool, truncated: bool) -> Answered:
     """Return an answer that has no program in it."""
     reason = "echo" if echo else "truncated" if truncated else "no_code"
-    return _failed(reason, steps=0, echo=echo)
+    return Answered(findings=(reason,), echo=echo)
 
 
 def valued_by(result: dict[str, Any], *, only_code: bool) -> tuple[Answered, str]:
@@ -80,7 +80,7 @@ def valued_by(result: dict[str, Any], *, only_code: bool) -> tuple[Answered, str
     answered = read_answer(json.dumps({"x": [], "objective_value": result.get("objective_value")}), 0)
     if infeasible or answered.objective is None:
         why = "no point is feasible" if infeasible else "it returned no number"
-        return _failed("no_result", steps=2), f"the program has no result: {why}"
+        return Answered(findings=("no_result",), steps=2), f"the program has no result: {why}"
     steps = len(STEPS) if only_code else len(STEPS) - 1
     return msgspec.structs.replace(answered, x=None, only_json=only_code, steps=steps), ""
 
@@ -90,23 +90,11 @@ def answered_by(result: dict[str, Any], n: int, *, only_code: bool) -> tuple[Ans
     if "error" in result:
         error = result["error"] if result["error"] in FAILURES else "no_result"  # the program may have written it
         told = {"crashed": "crashed", "out_of_time": "ran out of time", "out_of_memory": "ran out of memory"}
-        return _failed(error, steps=1), f"the program {told.get(error, 'has no result')}: {result.get('message', '')}"
+        failed = Answered(findings=(error,), steps=1)
+        return failed, f"the program {told.get(error, 'has no result')}: {result.get('message', '')}"
     claimed = result.get("objective_value")
     answered = read_answer(json.dumps({"objective_value": 0.0, **result}), n)
     # What an answer of numbers is to JSON, a program is to code: found, run, right length, right types, nothing else.
     steps = min(answered.steps, len(STEPS) if only_code else len(STEPS) - 1)
     objective = None if claimed is None else answered.objective
     return msgspec.structs.replace(answered, objective=objective, only_json=only_code, steps=steps), ""
-
-
-def _failed(reason: str, *, steps: int, echo: bool = False) -> Answered:
-    return Answered(
-        x=None,
-        objective=None,
-        status=None,
-        violations=None,
-        findings=(reason,),
-        only_json=False,
-        echo=echo,
-        steps=steps,
-    )

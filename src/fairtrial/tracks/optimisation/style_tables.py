@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from fairtrial.analyse.comparison import Comparison, Comparisons, KindDifference, Verdict
@@ -23,51 +23,42 @@ class Measure(NamedTuple):
 
     key: str
     name: str
-    factor: float
-    digits: int
     means: str
+    factor: float = 1.0
+    digits: int = 3
 
 
 MEASURES = (
     Measure(
         "instruction_following",
         "followed",
-        100.0,
-        0,
         "% of answers that are JSON with `x` of the right length and `objective_value`",
+        factor=100.0,
+        digits=0,
     ),
-    Measure("feasible", "feasible", 100.0, 0, "% of answers whose recomputed violation is within the tolerance"),
-    Measure("normalised_gap", "gap", 1.0, 2, "{2}"),
-    Measure(COMPOSITE, "composite", 1.0, 3, "the guide's: {0:g} × followed + {1:g} × (1 − gap)"),
+    Measure("feasible", "feasible", "% of answers whose recomputed violation is within the tolerance", 100.0, 0),
+    Measure("normalised_gap", "gap", "{2}", digits=2),
+    Measure(COMPOSITE, "composite", "the guide's: {0:g} × followed + {1:g} × (1 − gap)"),
     Measure(
         QUALITY_COMPOSITE,
         "quality composite",
-        1.0,
-        3,
         "ours: {0:g} × followed + {1:g} × quality / 100; quality counts feasibility: 100 × (1 − gap) of a feasible "
         "answer, at most half of that of an infeasible one",
     ),
 )
 
-
 DISTANCES = (
-    Measure("relative_gap", "relative gap", 1.0, 3, "|f − f*| / max(|f*|, 1e-8)"),
-    Measure("absolute_gap", "absolute gap", 1.0, 3, "|f − f*|"),
-    Measure("violation", "violation", 1.0, 3, "the largest of an answer, scaled by its row's norm; 0 if none"),
-    Measure("l2_distance", "L2 distance", 1.0, 3, "from x to that of the baseline"),
-    Measure("reported_violation", "reported violation", 1.0, 3, "the largest that an answer reports"),
-    Measure(
-        "reported_credit",
-        "reported credit",
-        1.0,
-        3,
-        "the quality of 0–100, if the violation that is reported were true",
-    ),
-    Measure("quality", "quality", 1.0, 3, "the same of 0–100 by the recomputed violation, and 0 without a point"),
+    Measure("relative_gap", "relative gap", "|f − f*| / max(|f*|, 1e-8)"),
+    Measure("absolute_gap", "absolute gap", "|f − f*|"),
+    Measure("violation", "violation", "the largest of an answer, scaled by its row's norm; 0 if none"),
+    Measure("l2_distance", "L2 distance", "from x to that of the baseline"),
+    Measure("reported_violation", "reported violation", "the largest that an answer reports"),
+    Measure("reported_credit", "reported credit", "the quality of 0–100, if the violation that is reported were true"),
+    Measure("quality", "quality", "the same of 0–100 by the recomputed violation, and 0 without a point"),
 )
 
 
-class Shown(NamedTuple):
+class ShownCell(NamedTuple):
     """One cell: a mean, its deviation between problems, and its interval; empty where there is none."""
 
     mean: str
@@ -80,12 +71,12 @@ class Shown(NamedTuple):
         return f"{self.mean} ({self.deviation})" if self.deviation else self.mean
 
 
-class Row(NamedTuple):
+class StyleRow(NamedTuple):
     """One style on some problems."""
 
     arm: str
     answers: str
-    cells: list[Shown]
+    cells: list[ShownCell]
     median_gap: str
 
 
@@ -93,7 +84,7 @@ class Group(NamedTuple):
     """All styles on some problems."""
 
     title: str
-    rows: list[Row]
+    rows: list[StyleRow]
 
 
 class Difference(NamedTuple):
@@ -137,29 +128,23 @@ def gap_measures(report: OptimisationReport) -> list[Measure]:
 
 
 def gap_table(report: OptimisationReport, by: str = "difficulty") -> list[Group]:
-    """Return gaps, violations and distances as the guide defines them, of every style: mean, deviation and median."""
+    """Return gaps, violations and distances as the guide defines them, of every style: mean, deviation and median.
+
+    The deviation is that of the other table.
+    """
     measures = gap_measures(report)
-    return [
-        Group(title, [Row(name, str(part.trials), gap_cells(part, measures), "") for name, part in parts])
-        for title, parts in _parts(report, by)
-        if measures
-    ]
+
+    def row(arm: str, part: Slice) -> StyleRow:
+        return StyleRow(arm, str(part.trials), [_distance(part.cells.get(one.key), one.digits) for one in measures], "")
+
+    return [Group(title, [row(*one) for one in parts]) for title, parts in _parts(report, by) if measures]
 
 
-def gap_cells(part: Slice, measures: Sequence[Measure]) -> list[Shown]:
-    """Return mean, deviation and median of each measure; the deviation is that of the other table."""
-    return [_distance(part.cells.get(measure.key), measure.digits) for measure in measures]
-
-
-def _distance(cell: Cell | None, digits: int) -> Shown:
+def _distance(cell: Cell | None, digits: int) -> ShownCell:
     def number(value: float) -> str:
         return signs(significant(value, digits))
 
-    if cell is None or cell.mean is None:
-        return Shown("–")
-    spread = cell.within if cell.over_answers else cell.std_dev
-    median = "" if cell.median is None else f"median {number(cell.median)}"
-    return Shown(number(cell.mean), "" if spread is None else deviation(spread, number), median)
+    return _shown(cell, number, lambda one: "" if one.median is None else f"median {number(one.median)}")
 
 
 def kind_words(by: str, kind: str) -> str:
@@ -167,8 +152,8 @@ def kind_words(by: str, kind: str) -> str:
     return f"n = {kind[1:]}" if by == "n" else kind.replace("_", " ") if by == "family" else kind
 
 
-def _row(arm: str, part: Slice) -> Row:
-    return Row(
+def _row(arm: str, part: Slice) -> StyleRow:
+    return StyleRow(
         arm,
         str(part.trials),
         shown_cells(part),
@@ -176,11 +161,9 @@ def _row(arm: str, part: Slice) -> Row:
     )
 
 
-def shown_cells(part: Slice, most_digits: int = 9) -> list[Shown]:
+def shown_cells(part: Slice, most_digits: int = 9) -> list[ShownCell]:
     """Return a style's cell for every measure, with at most this many digits."""
-    return [
-        _shown(part.cells.get(measure.key), measure.factor, min(measure.digits, most_digits)) for measure in MEASURES
-    ]
+    return [_with_interval(part.cells.get(one.key), one.factor, min(one.digits, most_digits)) for one in MEASURES]
 
 
 def shown_number(value: float, digits: int) -> str:
@@ -190,19 +173,19 @@ def shown_number(value: float, digits: int) -> str:
     return signs(f"{value:.1g}" if small else f"{rounded:.{digits}f}")
 
 
-def _shown(cell: Cell | None, factor: float, digits: int) -> Shown:
+def _with_interval(cell: Cell | None, factor: float, digits: int) -> ShownCell:
     def number(value: float) -> str:
         return shown_number(factor * value, digits)
 
+    return _shown(cell, number, lambda one: "" if one.ci95 is None else f"[{', '.join(map(number, one.ci95))}]")
+
+
+def _shown(cell: Cell | None, number: Callable[[float], str], below: Callable[[Cell], str]) -> ShownCell:
     if cell is None or cell.mean is None:
-        return Shown("–")
+        return ShownCell("–")
     # With one problem there is none between problems; with others next to it, the two are never mixed.
     spread = cell.within if cell.over_answers else cell.std_dev
-    return Shown(
-        number(cell.mean),
-        "" if spread is None else deviation(spread, number),
-        "" if cell.ci95 is None else f"[{number(cell.ci95[0])}, {number(cell.ci95[1])}]",
-    )
+    return ShownCell(number(cell.mean), "" if spread is None else deviation(spread, number), below(cell))
 
 
 def differences(report: OptimisationReport, by: str = "difficulty") -> list[Difference]:

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fairtrial.tracks.optimisation.families import FAMILIES
-from fairtrial.tracks.optimisation.problem import Constraint, Expression, Problem, problem_digest
+from fairtrial.tracks.optimisation.problem import Constraint, Expression, Formula, Problem, problem_digest
 
-_VARIABLE = re.compile(r"\bx\[(\d+)\]")
 _FLOAT = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?")
 
 # It contains no complete object, so an answer that only repeats the question does not follow the format.
@@ -44,7 +43,7 @@ def statement(problem: Problem) -> str:
         f"Variables: x_1, ..., x_{problem.n}, {_domain(problem)}.",
         *_bounds(problem),
     ]
-    lines.append(f"{problem.sense.capitalize()} f(x) = {_sum(_terms(problem.objective, problem.n))}.")
+    lines.append(f"{problem.sense.capitalize()} f(x) = {joined(_terms(problem.objective, problem.n))}.")
     if problem.constraints:
         lines.append("Subject to:")
         lines += [f"({number}) {text}" for number, text in enumerate(constraint_texts(problem), 1)]
@@ -99,16 +98,15 @@ def _interval(name: str, low: float, high: float) -> str:
 
 
 def _constraint(row: Constraint, n: int) -> str:
-    return f"{_sum(_terms(row.body, n))} {row.relation} {number(row.bound)}"
+    return f"{joined(_terms(row.body, n))} {row.relation} {number(row.bound)}"
 
 
-def _sum(terms: Sequence[str]) -> str:
+def joined(terms: Sequence[str]) -> str:
     """Join terms with their signs: `a + b - c`."""
-    text = " + ".join(terms) or "0"
-    return text.replace(" + -", " - ")
+    return " + ".join(terms).replace(" + -", " - ") or "0"
 
 
-def _times(weight: float, what: str) -> str:
+def times(weight: float, what: str) -> str:
     """Return a term with its factor, which is omitted if it is 1."""
     if abs(weight) == 1:
         return what if weight > 0 else f"-{what}"
@@ -122,10 +120,10 @@ def _terms(body: Expression, n: int) -> list[str]:
     terms += _quadratic(body.quadratic, n)
     for square in body.squares:
         inside = [*_linear(square.linear, n), *([number(square.constant)] if square.constant else [])]
-        terms.append(_times(square.weight, f"({_sum(inside)})^2"))
+        terms.append(times(square.weight, f"({joined(inside)})^2"))
     if body.monomials:
         listed = "; ".join(
-            _times(item.weight, "*".join(_power(i, p) for i, p in item.powers)) for item in body.monomials
+            times(item.weight, "*".join(_power(i, p) for i, p in item.powers)) for item in body.monomials
         )
         terms.append(f"sum of [{listed}]")
     if body.waves:
@@ -134,13 +132,13 @@ def _terms(body: Expression, n: int) -> list[str]:
             for wave in body.waves
         )
         terms.append(f"sum over (i, a, b, c) of a*cos(b*x_i + c), with (i, a, b, c) in [{listed}]")
-    terms += [_times(item.weight, _formula(item.text)) for item in body.formulas]
+    terms += [times(item.weight, _formula(item)) for item in body.formulas]
     return terms
 
 
-def _formula(text: str) -> str:
+def _formula(formula: Formula) -> str:
     """Return a formula in the usual notation: x_1 for x[0], ^ for powers, 2 for 2.0."""
-    text = _VARIABLE.sub(lambda match: f"x_{int(match[1]) + 1}", text).replace("**", "^")
+    text = formula.written(lambda i: f"x_{i + 1}").replace("**", "^")
     return _FLOAT.sub(lambda match: number(float(match[0])), text)
 
 
@@ -152,9 +150,9 @@ def _linear(linear: Sequence[tuple[int, float]], n: int) -> list[str]:
     if not linear:
         return []
     if _uniform([i for i, _ in linear], [c for _, c in linear], n):
-        return [_times(linear[0][1], "sum(x_i for every i)")]
+        return [times(linear[0][1], "sum(x_i for every i)")]
     if len(linear) <= 6:
-        return [_times(c, f"x_{i + 1}") for i, c in linear]
+        return [times(c, f"x_{i + 1}") for i, c in linear]
     listed = "; ".join(f"({i + 1}, {number(c)})" for i, c in linear)
     return [f"sum over (i, c) of c*x_i, with (i, c) in [{listed}]"]
 
@@ -164,9 +162,9 @@ def _quadratic(quadratic: Sequence[tuple[int, int, float]], n: int) -> list[str]
         return []
     diagonal = [(i, q) for i, j, q in quadratic if i == j]
     if len(diagonal) == len(quadratic) and _uniform([i for i, _ in diagonal], [q for _, q in diagonal], n):
-        return [_times(diagonal[0][1], "sum(x_i^2 for every i)")]
+        return [times(diagonal[0][1], "sum(x_i^2 for every i)")]
     if len(quadratic) <= 3:
-        return [_times(q, f"x_{i + 1}*x_{j + 1}" if i != j else f"x_{i + 1}^2") for i, j, q in quadratic]
+        return [times(q, f"x_{i + 1}*x_{j + 1}" if i != j else f"x_{i + 1}^2") for i, j, q in quadratic]
     if len(diagonal) == len(quadratic):
         listed = "; ".join(f"({i + 1}, {number(q)})" for i, q in diagonal)
         return [f"sum over (i, q) of q*x_i^2, with (i, q) in [{listed}]"]

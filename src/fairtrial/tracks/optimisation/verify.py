@@ -20,17 +20,17 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     """An answer compared with the problem and its baseline. Values that need a point are None without one."""
 
     quality: float  # 0–100
-    feasible: bool | None  # None if the problem is not known
-    violation: float | None
-    objective: float | None
-    absolute_gap: float | None
-    relative_gap: float | None
+    feasible: bool | None = None  # None if the problem is not known
+    violation: float | None = None
+    objective: float | None = None
+    absolute_gap: float | None = None
+    relative_gap: float | None = None
     normalised_gap: float
-    distance: float | None  # to the baseline's x
-    misreported_objective: bool | None
-    misreported_violations: bool | None
-    status_right: bool | None  # None if no status was claimed
-    beaten: bool  # feasible, and better than the baseline beyond the tolerance
+    distance: float | None = None  # to the baseline's x
+    misreported_objective: bool | None = None
+    misreported_violations: bool | None = None
+    status_right: bool | None = None  # None if no status was claimed
+    beaten: bool = False  # feasible, and better than the baseline beyond the tolerance
     note: str
 
 
@@ -70,7 +70,7 @@ def verify(
     )
 
 
-def compare_with_baseline(baseline: Baseline, answered: Answered, *, report_tolerance: float = 1e-3) -> Verified:
+def compare_with_baseline(baseline: Baseline, answered: Answered) -> Verified:
     """Hold an answer against a baseline alone, without its problem: the objective is the one that it claims.
 
     Whether the point is feasible cannot be known. The gap is normalised as always if the baseline has a random
@@ -78,30 +78,33 @@ def compare_with_baseline(baseline: Baseline, answered: Answered, *, report_tole
     """
     if baseline.status == "infeasible":
         return _infeasible(answered)
-    if baseline.x is None and baseline.objective is not None and answered.objective is not None:
-        return _compare_values(baseline, baseline.objective, answered.objective)
-    if answered.x is None or baseline.x is None or baseline.objective is None:
+    best, claimed = baseline.objective, answered.objective
+    if baseline.x is None and best is not None and claimed is not None:
+        known = "optimum" if baseline.certified else "published"
+        return _of_claim(baseline, best, claimed, f"value {significant(claimed)}, {known} {significant(best)}")
+    if answered.x is None or baseline.x is None or best is None:
         return msgspec.structs.replace(_without_point(answered), feasible=None)
-    if answered.objective is None:
+    if claimed is None:
         note = "no objective was claimed, and without the problem none can be computed"
         return msgspec.structs.replace(_without_point(answered, note=note), feasible=None)
-    deficit = abs(answered.objective - baseline.objective)
-    gap = _claimed_gap(baseline, answered.objective)
+    note = f"against a baseline alone: claims {significant(claimed)}, baseline {significant(best)}"
+    distance = float(np.linalg.norm(np.subtract(answered.x, baseline.x)))
+    return msgspec.structs.replace(_of_claim(baseline, best, claimed, note), distance=distance)
+
+
+def _of_claim(baseline: Baseline, best: float, claimed: float, note: str) -> Verified:
+    """Hold a claimed objective against the best one; where it comes from cannot be verified."""
+    deficit, kind = abs(claimed - best), gap_kind(baseline, known=False)
+    if kind == "chance":
+        gap = normalised_gap(baseline, claimed)
+    else:
+        gap = min(1.0, deficit / (1.0 if kind == "absolute" else abs(best)))
     return Verified(
         quality=100 * (1 - gap),
-        feasible=None,
-        violation=None,
-        objective=None,
         absolute_gap=deficit,
-        relative_gap=deficit / max(abs(baseline.objective), _NEARLY_ZERO),
+        relative_gap=deficit / max(abs(best), _NEARLY_ZERO),
         normalised_gap=gap,
-        distance=float(np.linalg.norm(np.subtract(answered.x, baseline.x))),
-        misreported_objective=None,
-        misreported_violations=None,
-        status_right=None,
-        beaten=False,
-        note=f"against a baseline alone: claims {significant(answered.objective)}, "
-        f"baseline {significant(baseline.objective)}",
+        note=note,
     )
 
 
@@ -117,16 +120,6 @@ def gap_kind(baseline: Baseline, *, known: bool) -> GapKind:
     return "absolute" if abs(baseline.objective or 0.0) <= _NEARLY_ZERO else "relative"
 
 
-def _claimed_gap(baseline: Baseline, claimed: float) -> float:
-    """Return the gap of a claimed objective, whose problem is not known."""
-    assert baseline.objective is not None
-    kind = gap_kind(baseline, known=False)
-    if kind == "chance":
-        return normalised_gap(baseline, claimed)
-    scale = 1.0 if kind == "absolute" else abs(baseline.objective)
-    return min(1.0, abs(claimed - baseline.objective) / scale)
-
-
 def reported_credit(verified: Verified, reported: float | None, tolerance: float = 1e-6) -> float | None:
     """Return the quality 0–100 that an answer would have if the violation that it reports were true.
 
@@ -140,27 +133,6 @@ def reported_credit(verified: Verified, reported: float | None, tolerance: float
 def _quality(gap: float, violation: float, tolerance: float) -> float:
     """Return the quality of a point by its gap; at least half of it is lost where it is not feasible."""
     return 100 * (1 - gap) if violation <= tolerance else 50 * (1 - gap) * max(0.0, 1 - violation)
-
-
-def _compare_values(baseline: Baseline, right: float, claimed: float) -> Verified:
-    """Hold a value against the right one, if that is all that is known; where it comes from cannot be verified."""
-    deficit = abs(claimed - right)
-    gap = _claimed_gap(baseline, claimed)
-    return Verified(
-        quality=100 * (1 - gap),
-        feasible=None,
-        violation=None,
-        objective=None,
-        absolute_gap=deficit,
-        relative_gap=deficit / max(abs(right), _NEARLY_ZERO),
-        normalised_gap=gap,
-        distance=None,
-        misreported_objective=None,
-        misreported_violations=None,
-        status_right=None,
-        beaten=False,
-        note=f"value {significant(claimed)}, {'optimum' if baseline.certified else 'published'} {significant(right)}",
-    )
 
 
 def _evaluate(problem: Problem, x: Floats) -> tuple[float, float]:
@@ -205,16 +177,8 @@ def _infeasible(answered: Answered) -> Verified:
     return Verified(
         quality=100.0 if right else 0.0,
         feasible=right,  # the answer claims nothing that is wrong
-        violation=None,
-        objective=None,
-        absolute_gap=None,
-        relative_gap=None,
         normalised_gap=0.0 if right else 1.0,
-        distance=None,
-        misreported_objective=None,
-        misreported_violations=None,
         status_right=None if answered.status is None else right,
-        beaten=False,
         note="infeasible, as the answer says" if right else "no point is feasible, but the answer does not say so",
     )
 
@@ -224,15 +188,7 @@ def _without_point(answered: Answered, note: str = "") -> Verified:
     return Verified(
         quality=0.0,
         feasible=False,
-        violation=None,
-        objective=None,
-        absolute_gap=None,
-        relative_gap=None,
         normalised_gap=1.0,
-        distance=None,
-        misreported_objective=None,
-        misreported_violations=None,
         status_right=None if answered.status is None else False,
-        beaten=False,
         note=note or f"no usable point: {', '.join(answered.findings) or 'the answer claims that none is feasible'}",
     )

@@ -93,17 +93,7 @@ def _verdict(pair: Comparison) -> str:
     return f"{WORDS[pair.verdict]} ({signs(Scale(pair.metric).signed(pair.difference))})"
 
 
-def measure_notes(report: OptimisationReport) -> list[str]:
-    """Say what each column of the table is."""
-    return [f"{one.name}: {one.means.format(*report.weights, gap_words(report))}" for one in MEASURES]
-
-
-def gap_notes(report: OptimisationReport) -> list[str]:
-    """Say what each column of the table of gaps is."""
-    return [f"{one.name}: {one.means}" for one in gap_measures(report)]
-
-
-def table_note(report: OptimisationReport) -> str:
+def _table_note(report: OptimisationReport) -> str:
     """Say what is in a cell of the table."""
     if report.one_instance:
         return (
@@ -217,15 +207,26 @@ class MeasuredTable(NamedTuple):
 
 def measured_tables(report: OptimisationReport) -> list[MeasuredTable]:
     """Return the guide's table, and that of gaps and distances."""
-    styles = [*(measure.name for measure in MEASURES), "median gap"]
-    gaps = [measure.name for measure in gap_measures(report)]
+    distances = gap_measures(report)
     return [
         MeasuredTable(
-            "Every style", "Prompt styles", "styles", table_note(report), styles, style_table(report),
-            measure_notes(report), " ",
+            title="Every style",
+            caption="Prompt styles",
+            label="styles",
+            note=_table_note(report),
+            columns=[*(one.name for one in MEASURES), "median gap"],
+            groups=style_table(report),
+            notes=[f"{one.name}: {one.means.format(*report.weights, gap_words(report))}" for one in MEASURES],
+            between=" ",
         ),
         MeasuredTable(
-            "Gaps and distances", "Gaps and distances", "gaps", gap_note(report), gaps, gap_table(report),
-            gap_notes(report), ", ",
+            title="Gaps and distances",
+            caption="Gaps and distances",
+            label="gaps",
+            note=gap_note(report),
+            columns=[one.name for one in distances],
+            groups=gap_table(report),
+            notes=[f"{one.name}: {one.means}" for one in distances],
+            between=", ",
         ),
-    ]  # fmt: skip
+    ]

@@ -12,7 +12,7 @@ from fairtrial.agents.workspace.program import run_program
 from fairtrial.cli.main import cli
 from fairtrial.foreign.suites import Imported, Reference, write_suite
 from fairtrial.tracks.optimisation import catalogue
-from fairtrial.tracks.optimisation.importers._labelled import Question, labelled_suite, number
+from fairtrial.tracks.optimisation.importers._labelled import LabelledQuestion, labelled_suite, number
 from fairtrial.tracks.optimisation.labels import certify_labels
 from fairtrial.tracks.optimisation.problem_file import parse_problem
 from fairtrial.tracks.optimisation.program import valued_by
@@ -78,7 +78,7 @@ def test_no_reference_program_is_run_unless_told_so(here):
 def test_without_a_sandbox_no_reference_program_is_run(here, monkeypatch):
     monkeypatch.setattr("fairtrial.tracks.optimisation.labels.missing_sandbox", lambda _: "there is none")
     program = f"open({str(here / 'ran')!r}, 'w')"
-    imported = labelled_suite("B", [Question("a", "q", "1", reference=Reference(program=program))])
+    imported = labelled_suite("B", [LabelledQuestion("a", "q", "1", reference=Reference(program=program))])
     marked, labels = certify_labels(imported)
     assert [(one.kind, one.reason) for one in labels] == [("not-certified", "there is none")]
     assert marked.suite["cases"][0]["tags"] == ["not-certified"] and not (here / "ran").exists()
@@ -163,8 +163,8 @@ def test_a_benchmark_without_numbers_is_refused():
     from fairtrial.core.errors import FairtrialError
 
     with pytest.raises(FairtrialError, match="no question with a number"):
-        labelled_suite("B", [Question("a", "q", "none")])
-    assert isinstance(labelled_suite("B", [Question("a", "q", "1")]), Imported)
+        labelled_suite("B", [LabelledQuestion("a", "q", "none")])
+    assert isinstance(labelled_suite("B", [LabelledQuestion("a", "q", "1")]), Imported)
 
 
 @pytest.mark.slow
@@ -198,7 +198,9 @@ def test_a_label_that_was_rounded_is_certified_together_with_the_exact_optimum(a
     program = (
         "from gurobipy import *\nm = Model()\nx = m.addVar(ub=10.4)\nm.setObjective(x, GRB.MAXIMIZE)\nm.optimize()"
     )
-    questions = [Question(name, "q", "10", reference=Reference(program=program)) for name in ("exact", "rounded")]
+    questions = [
+        LabelledQuestion(name, "q", "10", reference=Reference(program=program)) for name in ("exact", "rounded")
+    ]
     imported, labels = certify_labels(labelled_suite("B", questions, asked), sandbox="none")
     assert [(one.kind, one.optimum) for one in labels] == [("certified", pytest.approx(10.4))] * 2
     suite = imported.suite

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,13 +16,12 @@ from fairtrial.tracks.optimisation.catalogue import ProblemSelection, baselines,
 from fairtrial.tracks.optimisation.certify import check_solved
 from fairtrial.tracks.optimisation.export import problem_yaml
 from fairtrial.tracks.optimisation.folders import write_answer
+from fairtrial.tracks.optimisation.problem import Baseline, Problem
 from fairtrial.tracks.optimisation.problem_files import find_problem
 from fairtrial.tracks.optimisation.text import problem_text
 
-if TYPE_CHECKING:
-    from fairtrial.tracks.optimisation.problem import Baseline, Problem
-
-_COLUMNS = ("id", "family", "n", "difficulty", "objective", "status", "gap")
+_OF_PROBLEM = ("id", "family", "n", "difficulty")
+_OF_BASELINE = ("objective", "status", "gap", "bound", "certified", "solver", "version", "seconds")
 
 
 @click.command()
@@ -116,18 +114,9 @@ def _list(*, as_json: bool) -> int:
     if as_json:
         rows = [
             {
-                "id": problem.id,
-                "family": problem.family,
-                "n": problem.n,
-                "difficulty": problem.difficulty,
-                "objective": baseline.objective,
-                "status": baseline.status,
-                "gap": baseline.gap,
-                "bound": baseline.bound,
-                "certified": baseline.certified,
-                "solver": baseline.solver,
-                "version": baseline.version,
-                "seconds": baseline.seconds,
+                name: getattr(one, name)
+                for one, names in ((problem, _OF_PROBLEM), (baseline, _OF_BASELINE))
+                for name in names
             }
             for problem, baseline in zip(problems, solved, strict=True)
         ]
@@ -146,8 +135,8 @@ def _list(*, as_json: bool) -> int:
         ]
         for problem, baseline in zip(problems, solved, strict=True)
     ]
-    names = ("id", "family")
-    Console(highlight=False).print(table(_COLUMNS, cells, names=names, words=("difficulty", "status")))
+    columns = (*_OF_PROBLEM, *_OF_BASELINE[:3])
+    Console(highlight=False).print(table(columns, cells, names=("id", "family"), words=("difficulty", "status")))
     return 0
 
 
@@ -158,9 +147,9 @@ def _verify(time_limit: float, *, as_json: bool) -> int:
         results.append(result)
         if not as_json:
             click.echo(f"{'ok  ' if result.right else 'WRONG'} {result.problem}: {result.message}")
+    right = sum(result.right for result in results)
     if as_json:
         print_json({"problems": results})
-    wrong = sum(not result.right for result in results)
-    if not as_json:
-        click.echo(f"{len(results) - wrong} of {len(results)} baselines are right")
-    return 1 if wrong else 0
+    else:
+        click.echo(f"{right} of {len(results)} baselines are right")
+    return 0 if right == len(results) else 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -21,7 +22,7 @@ from fairtrial.cli.run import run_loaded, run_options
 from fairtrial.config import parse_suite
 from fairtrial.core.errors import FairtrialError
 from fairtrial.text.printable import counted, printable
-from fairtrial.tracks.optimisation.analysis import optimisation_report
+from fairtrial.tracks.optimisation.analysis import OptimisationReport, optimisation_report
 from fairtrial.tracks.optimisation.commands.generate import command as generate
 from fairtrial.tracks.optimisation.commands.optim_page import print_report, print_summary
 from fairtrial.tracks.optimisation.folders import describe_folder, read_folder, write_folder
@@ -31,9 +32,10 @@ from fairtrial.tracks.optimisation.reports import check_style_outputs, write_sty
 from fairtrial.tracks.optimisation.reports.json import document
 from fairtrial.tracks.optimisation.style_suite import StyleSuite
 
-if TYPE_CHECKING:
-    from fairtrial.tracks.optimisation.analysis import OptimisationReport
-
+_OF_SUITE = (
+    *("match_length", "problems", "families", "sizes", "difficulties", "count", "seed"),
+    *("partial_credit", "max_tokens"),
+)
 weights_option = option(
     "--weights",
     nargs=2,
@@ -117,35 +119,13 @@ def _one_by_one(args: list[str]) -> list[str]:
 @credit_option
 @option("--max-tokens", type=click.IntRange(min=1), default=8192, show_default=True, help="Longest answer, in tokens.")
 @run_options
-def run(
-    models: tuple[str, ...],
-    styles: tuple[str, ...],
-    match_length: bool,
-    problems: tuple[str, ...],
-    families: tuple[str, ...],
-    sizes: tuple[int, ...],
-    difficulties: tuple[str, ...],
-    count: int | None,
-    seed: int | None,
-    answer: str,
-    partial_credit: bool,
-    max_tokens: int,
-    **options: Any,
-) -> int:
+def run(models: tuple[str, ...], styles: tuple[str, ...], answer: str, **options: Any) -> int:
     """Ask every TARGET in every style; 5 repeats by default."""
     suite = StyleSuite(
         targets=models,
         styles=styles or ("polite", "strict"),
-        match_length=match_length,
-        problems=problems,
-        families=families,
-        sizes=sizes,
-        difficulties=difficulties,
-        count=count,
-        seed=seed,
         answer="code" if answer == "code" else "",
-        partial_credit=partial_credit,
-        max_tokens=max_tokens,
+        **{name: options.pop(name) for name in _OF_SUITE},
     )
     code = run_loaded(
         lambda chosen, _: parse_suite(suite.text(), file="optimisation", options=chosen),
@@ -175,8 +155,6 @@ def _show_styles(run: Run) -> bool:
 @store_option
 def export(run: str, folder: str, store: str | None) -> None:
     """Write the answers of RUN into FOLDER: INSTANCE/baseline.json, INSTANCE/STYLE_1.json, …"""
-    from pathlib import Path
-
     count = write_folder(Run.find(run, open_store(store)), Path(folder))
     click.echo(f"{counted(count, 'answer')} written to {folder}", err=True)
 
@@ -207,8 +185,6 @@ def evaluate(
     problem file, objective and constraints are computed from each answer; with baseline.json alone, format, gap and
     distance are measured.
     """
-    from pathlib import Path
-
     suite = read_folder(Path(folder), time_limit=time_limit, partial_credit=partial_credit)
     for line in describe_folder(Path(folder), suite):
         click.echo(printable(line), err=True)
@@ -240,8 +216,6 @@ def report(
     as_json: bool,
 ) -> None:
     """Show how each style affects the answers of RUN, or write it as a report with tables, figures and methods."""
-    from pathlib import Path
-
     check_style_outputs(outputs)
     result = optimisation_report(Run.find(run, open_store(store)), weights)
     _show(result, by=by, details=details, as_json=as_json)

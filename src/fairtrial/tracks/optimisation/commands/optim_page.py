@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.text import Text
 
 from fairtrial.cli.compare_page import print_comparisons
@@ -30,44 +32,41 @@ _WIDE = 4  # columns of gaps, likewise
 
 def print_report(report: OptimisationReport, *, by: str | None = None, details: bool = False) -> None:
     """Print the headline, the tables and what else there is to know."""
-    report = report.shown()
-    console = Console(highlight=False)
-    console.print(Text(printable(f"run {report.run_id} · {report.suite}"), style="dim"))
-    console.print(Text(printable(headline(report)), style="bold"))
-    console.print()
+    report, console = report.shown(), Console(highlight=False)
+    _print_lines(console, [f"run {report.run_id} · {report.suite}"], "dim")
     _print_tables(console, report, by)
-    for line in (composite_words(report), second_opinion(report)):
-        console.print(Text(printable(line), style="dim"))
-    for line in warnings(report):
-        console.print(Text(printable(line), style="yellow"))
+    _print_lines(console, [composite_words(report), second_opinion(report)], "dim")
+    _print_lines(console, warnings(report), "yellow")
     if report.comparisons is not None:
         console.print()
         print_comparisons(report.comparisons, details=details, titled=False)
-        for line in interaction_lines(report):
-            console.print(Text(printable(line)))
+        _print_lines(console, interaction_lines(report))
     if details:
         _print_format(console, report)
 
 
 def print_summary(report: OptimisationReport) -> None:
     """Print what a run of prompt styles ends with: the headline and the guide's tables."""
-    report = report.shown()
-    console = Console(highlight=False)
-    console.print(Text(printable(headline(report)), style="bold"))
-    console.print()
+    report, console = report.shown(), Console(highlight=False)
     _print_tables(console, report, None)
-    console.print(Text(printable(composite_words(report)), style="dim"))
-    for line in warnings(report):
-        console.print(Text(printable(line), style="yellow"))
+    _print_lines(console, [composite_words(report)], "dim")
+    _print_lines(console, warnings(report), "yellow")
+
+
+def _print_lines(console: Console, lines: Iterable[str], style: str = "") -> None:
+    for line in lines:
+        console.print(Text(printable(line), style=style))
 
 
 def _print_tables(console: Console, report: OptimisationReport, by: str | None) -> None:
-    """Print every style on all problems, and on each kind of them if one is named."""
+    """Print the headline, then every style on all problems, and on each kind of them if one is named."""
+    _print_lines(console, [headline(report)], "bold")
+    console.print()
     _print_slices(console, [(arm.arm, arm.overall) for arm in report.arms])
     for kind in report.kinds(by) if by else ():
-        console.print(Text(printable(f"\n{kind_words(by or '', kind)}"), style="bold"))
+        _print_lines(console, [f"\n{kind_words(by or '', kind)}"], "bold")
         _print_slices(console, [(arm.arm, arm.by[by][kind]) for arm in report.arms if by and kind in arm.by[by]])
-    console.print(Text(printable(f"{spread_words(report)}; gap: {gap_words(report)}"), style="dim"))
+    _print_lines(console, [f"{spread_words(report)}; gap: {gap_words(report)}"], "dim")
     _print_gaps(console, report, by)
 
 
@@ -76,14 +75,14 @@ def _print_gaps(console: Console, report: OptimisationReport, by: str | None) ->
     groups = gap_table(report, by or "difficulty")
     names = [one.name for one in gap_measures(report)]
     for group in groups if by else groups[:1]:
-        console.print(Text(printable(f"\n{group.title}" if by else ""), style="bold"))
+        _print_lines(console, [f"\n{group.title}" if by else ""], "bold")
         for at in range(0, len(names), _WIDE):
             rows = [
                 [row.arm, *("\n".join(filter(None, cell)) for cell in row.cells[at : at + _WIDE])] for row in group.rows
             ]
             console.print(table(("arm", *names[at : at + _WIDE]), rows))
     if groups:
-        console.print(Text(printable(f"{gap_note(report)} {GAP_WORDS}"), style="dim"))
+        _print_lines(console, [f"{gap_note(report)} {GAP_WORDS}"], "dim")
 
 
 def _print_slices(console: Console, parts: list[tuple[str, Slice]]) -> None:
@@ -94,7 +93,6 @@ def _print_slices(console: Console, parts: list[tuple[str, Slice]]) -> None:
 def _print_format(console: Console, report: OptimisationReport) -> None:
     columns, rows = format_table(report)
     if rows:
-        console.print(Text("\nAnswers that kept the format up to each step", style="bold"))
+        _print_lines(console, ["\nAnswers that kept the format up to each step"], "bold")
         console.print(table(columns, rows))
-    for line in length_lines(report):
-        console.print(Text(printable(line)))
+    _print_lines(console, length_lines(report))

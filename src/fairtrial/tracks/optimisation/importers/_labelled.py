@@ -6,12 +6,12 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from fairtrial.agents.workspace.program import Sandbox
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import escape
-from fairtrial.foreign.suites import Imported, Reference, read_text
+from fairtrial.foreign.suites import Imported, Reference, expecting, read_text
 from fairtrial.text.numbers import read_number
 from fairtrial.tracks.optimisation.cases import show_progress
 from fairtrial.tracks.optimisation.labels import Label, certify_labels
@@ -31,7 +31,7 @@ Asked = Literal["value", "code"]
 _DIFFICULTIES = ("easy", "medium", "hard")
 
 
-class Question:
+class LabelledQuestion:
     """One question of a benchmark, with its label as it was published."""
 
     def __init__(
@@ -83,10 +83,28 @@ def read_records(file: Path) -> list[dict[str, Any]]:
     return records
 
 
-class Labelled:
+def read_questions(file: Path, text: str, label: str, kind: str) -> list[LabelledQuestion]:
+    """Return the questions of a file whose records have these keys, and perhaps an `id`."""
+    return [
+        LabelledQuestion(str(record.get("id", number)), record[text], record[label], kind=record.get(kind))
+        for number, record in enumerate(read_records(file), 1)
+    ]
+
+
+class LabelledImporter:
     """What importers of benchmarks have in common: whether the value is asked for, or a program that finds it."""
 
+    tool: ClassVar[str]
     answer: Asked = "value"
+
+    def questions(self, file: Path) -> list[LabelledQuestion]:
+        """Return the questions of a file or folder."""
+        raise NotImplementedError
+
+    def read(self, file: Path) -> Imported:
+        """Convert the data into a suite."""
+        with expecting(file, self.tool):
+            return labelled_suite(self.tool, self.questions(file), self.answer)
 
     def certify(self, imported: Imported, sandbox: Sandbox) -> tuple[Imported, list[Label]]:
         """Certify the labels, with progress."""
@@ -95,7 +113,7 @@ class Labelled:
         )
 
 
-def labelled_suite(name: str, questions: Sequence[Question], answer: Asked = "value") -> Imported:
+def labelled_suite(name: str, questions: Sequence[LabelledQuestion], answer: Asked = "value") -> Imported:
     """Return the suite: the value, after `Answer:` or of the program, is right or wrong, as in the papers."""
     findings: list[str] = []
     cases = list(_cases(questions, findings))
@@ -130,7 +148,7 @@ def _baseline(case: dict[str, Any]) -> dict[str, Any]:
     return {**known, **told, "solver": "published", "version": "", "seconds": 0.0, "digest": ""}
 
 
-def _cases(questions: Sequence[Question], findings: list[str]) -> Iterator[dict[str, Any]]:
+def _cases(questions: Sequence[LabelledQuestion], findings: list[str]) -> Iterator[dict[str, Any]]:
     seen: set[str] = set()
     for question in questions:
         if question.id in seen:

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairtrial.foreign.suites import Imported, expecting
-from fairtrial.tracks.optimisation.importers._labelled import Labelled, Question, labelled_suite, read_records
+from fairtrial.tracks.optimisation.importers._labelled import LabelledImporter, LabelledQuestion, read_questions
 
 
-class Industryor(Labelled):
+class Industryor(LabelledImporter):
     """Imports IndustryOR: `en_question`, `en_answer`, `difficulty`, `id`. It has no models to certify labels with."""
 
-    def read(self, file: Path) -> Imported:
-        """Convert the data file into a suite."""
-        with expecting(file, "IndustryOR"):
-            questions = [
-                Question(
-                    str(record.get("id", number)),
-                    record["en_question"],
-                    record["en_answer"],
-                    kind=record.get("difficulty"),
-                )
-                for number, record in enumerate(read_records(file), 1)
-            ]
-            return labelled_suite("IndustryOR", questions, self.answer)
+    tool = "IndustryOR"
+
+    def questions(self, file: Path) -> list[LabelledQuestion]:
+        return read_questions(file, "en_question", "en_answer", "difficulty")

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairtrial.foreign.suites import Imported, expecting
-from fairtrial.tracks.optimisation.importers._labelled import Labelled, Question, labelled_suite, read_records
+from fairtrial.tracks.optimisation.importers._labelled import LabelledImporter, LabelledQuestion, read_questions
 
 
-class Mamo(Labelled):
+class Mamo(LabelledImporter):
     """Imports MAMO: `id`, `Question`, `Answer`, `Type`. It has no models to certify labels with."""
 
-    def read(self, file: Path) -> Imported:
-        """Convert the data file into a suite."""
-        with expecting(file, "MAMO"):
-            questions = [
-                Question(str(record.get("id", number)), record["Question"], record["Answer"], kind=record.get("Type"))
-                for number, record in enumerate(read_records(file), 1)
-            ]
-            return labelled_suite("MAMO", questions, self.answer)
+    tool = "MAMO"
+
+    def questions(self, file: Path) -> list[LabelledQuestion]:
+        return read_questions(file, "Question", "Answer", "Type")

@@ -8,20 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.foreign.suites import Imported, Reference, expecting, read_text
-from fairtrial.tracks.optimisation.importers._labelled import Labelled, Question, labelled_suite, read_records
+from fairtrial.foreign.suites import Reference, read_text
+from fairtrial.tracks.optimisation.importers._labelled import LabelledImporter, LabelledQuestion, read_records
 
 _CODES = ("optimus-code.py", "optimus_code.py")
 
 
-class Nlp4lp(Labelled):
+class Nlp4lp(LabelledImporter):
     """Imports NLP4LP: `description.txt`, `parameters.json`, `solution.json`, and `optimus-code.py`, the reference."""
 
-    def read(self, file: Path) -> Imported:
-        """Convert a folder of problems, or a file with one row for each, into a suite."""
-        with expecting(file, "NLP4LP"):
-            rows = list(_folders(file)) if file.is_dir() else list(_rows(file))
-            return labelled_suite("NLP4LP", [_question(name, row) for name, row in rows], self.answer)
+    tool = "NLP4LP"
+
+    def questions(self, file: Path) -> list[LabelledQuestion]:
+        return [_question(name, row) for name, row in (_folders(file) if file.is_dir() else _rows(file))]
 
 
 def _folders(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -55,7 +54,7 @@ def _rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield str(record.get("id", record.get("index", number))), record
 
 
-def _question(name: str, row: dict[str, Any]) -> Question:
+def _question(name: str, row: dict[str, Any]) -> LabelledQuestion:
     parameters, solution = _loaded(row.get("parameters")), _loaded(row["solution"])
     values = _values(parameters)
     code = row.get("optimus_code") or row.get("optimus-code")
@@ -64,7 +63,7 @@ def _question(name: str, row: dict[str, Any]) -> Question:
         body = json.dumps(values).encode()
         reference = Reference(program=code, files={"parameters.json": body, "data.json": body})
     label = solution.get("objective") if isinstance(solution, dict) else solution
-    return Question(name.replace("/", "-"), _told(row["description"], parameters), label, reference=reference)
+    return LabelledQuestion(name.replace("/", "-"), _told(row["description"], parameters), label, reference=reference)
 
 
 def _loaded(value: Any) -> Any:

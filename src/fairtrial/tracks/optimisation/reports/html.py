@@ -10,24 +10,21 @@ from fairtrial.present.charts.svg import safe
 from fairtrial.present.figures import Links, leaders
 from fairtrial.reports.html_render import render as render_page
 from fairtrial.tracks.optimisation.analysis import OptimisationReport
-from fairtrial.tracks.optimisation.figure_tables import difference_table, format_steps_table, gaps_table, guide_table
+from fairtrial.tracks.optimisation.figure_tables import difference_table, format_steps_table, measured_table
 from fairtrial.tracks.optimisation.figures import answers_figure, effect_figure, style_figures, style_kinds
 from fairtrial.tracks.optimisation.methods import bibtex, citation, methods
-from fairtrial.tracks.optimisation.style_tables import differences, gap_measures, gap_table, style_table
+from fairtrial.tracks.optimisation.style_tables import differences, style_table
 from fairtrial.tracks.optimisation.words import (
     composite_words,
     difference_note,
-    gap_note,
-    gap_notes,
     gap_words,
     headline,
     headline_of,
     interaction_lines,
     leaderboard_of,
     length_lines,
-    measure_notes,
+    measured_tables,
     second_opinion,
-    table_note,
     warnings,
 )
 
@@ -51,6 +48,7 @@ def view(report: OptimisationReport, links: Links) -> dict[str, Any]:
     links = _by_shown_names(links, report)
     report = report.shown()
     leaderboard = leaderboard_of(report)
+    measured, gaps = measured_tables(report)
     order = [one.label for one in leaderboard.places] if leaderboard else [arm.arm for arm in report.arms]
     return {
         "report": report,
@@ -60,19 +58,23 @@ def view(report: OptimisationReport, links: Links) -> dict[str, Any]:
         "second": second_opinion(report),
         "warnings": warnings(report),
         "leaders": leaders(leaderboard, {}, links) if leaderboard else "",
-        "table": guide_table(style_table(report)),
-        "table_note": table_note(report),
-        "gaps": gaps_table(gap_table(report), gap_measures(report)),
-        "gap_note": gap_note(report),
-        "gap_notes": gap_notes(report),
+        "table": measured_table(measured.groups, measured.columns),
+        "table_note": measured.note,
+        "gaps": measured_table(gaps.groups, gaps.columns),
+        "gap_note": gaps.note,
+        "gap_notes": gaps.notes,
         "gap": gap_words(report),
-        "measures": measure_notes(report),
+        "measures": measured.notes,
         "differences": difference_table(differences(report)),
         "difference_note": difference_note(report),
         "interactions": interaction_lines(report),
         "figures": style_figures(report, order, links.arm),
         "kinds": [(title, figures) for by, title in KINDS if (figures := style_kinds(report, by, order))],
-        "kind_tables": [(title, guide_table(rows)) for by, title in _MORE if (rows := style_table(report, by)[1:])],
+        "kind_tables": [
+            (title, measured_table(rows, measured.columns))
+            for by, title in _MORE
+            if (rows := style_table(report, by)[1:])
+        ],
         "effect": "" if report.one_instance else effect_figure(report),
         "answers": answers_figure(report, order, lambda _: ""),
         "steps": format_steps_table(report),

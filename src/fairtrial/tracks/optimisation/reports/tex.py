@@ -12,7 +12,7 @@ from fairtrial.tracks.optimisation.methods import bibtex, citation, methods
 from fairtrial.tracks.optimisation.style_tables import (
     DIFFERENCE_COLUMNS,
     Difference,
-    Row,
+    StyleRow,
     differences,
     format_table,
 )
@@ -154,7 +154,7 @@ def _title(title: str, columns: int) -> str:
     return rf"\midrule \multicolumn{{{columns}}}{{l}}{{{shown}}} \\"
 
 
-def _row(row: Row) -> list[str]:
+def _row(row: StyleRow) -> list[str]:
     """Return the mean, and below it the deviation and the interval or median, each on a line of its own."""
     last = [row.median_gap] if row.median_gap else []
     lines = [_line([_name(row.arm), escaped(row.answers), *(escaped(one.mean) for one in row.cells), *last])]
