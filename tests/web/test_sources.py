@@ -58,7 +58,7 @@ def test_a_change_of_what_computes_changes_the_key(changed, original, module):
 
 
 def test_the_numbers_of_a_track_have_a_key_of_their_own(changed, original):
-    own = "fairtrial.tracks.optimisation.pages.numbers"
+    own = "fairtrial.tracks.optimisation.analysis"
     changed("tracks/optimisation/answer.py")
     assert key_of_sources(original, own) != code_key(own) == key_of_sources(PACKAGE, own)
 

@@ -113,7 +113,10 @@ class BrowserProcess:
                 for process in (*self._process.children(recursive=True), self._process):
                     with suppress(psutil.Error):
                         process.kill()
-        await self._forget()
+        browser, self._browser, self._process = self._browser, None, None
+        if browser is not None:
+            with suppress(Exception):  # it has just been killed: its errors mean nothing
+                await asyncio.wait_for(browser.close(), 5)
 
     async def close(self) -> None:
         """Close the browser cleanly; kill it if that fails."""
@@ -123,12 +126,6 @@ class BrowserProcess:
                 self._browser = self._process = None
             except Exception:  # a browser that does not close is killed
                 await self.end()
-
-    async def _forget(self) -> None:
-        browser, self._browser, self._process = self._browser, None, None
-        if browser is not None:
-            with suppress(Exception):  # it has just been killed: its errors mean nothing
-                await asyncio.wait_for(browser.close(), 5)
 
 
 def _renderer_memory(processes: list[dict[str, Any]]) -> int:

@@ -16,32 +16,32 @@ Selector = Annotated[
 ]
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _CheckPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of the parts of a check."""
 
 
-class Typing(_Part, frozen=True, kw_only=True):
+class Typing(_CheckPart, frozen=True, kw_only=True):
     """Text typed into a field, replacing its content."""
 
     into: Selector
     text: str
 
 
-class Choosing(_Part, frozen=True, kw_only=True):
+class Choosing(_CheckPart, frozen=True, kw_only=True):
     """An option of a select, by its value or label."""
 
     of: Selector
     option: str
 
 
-class Dragging(_Part, frozen=True, kw_only=True):
+class Dragging(_CheckPart, frozen=True, kw_only=True):
     """One element dragged onto another."""
 
     what: Selector
     onto: Selector
 
 
-class Expectation(_Part, frozen=True, kw_only=True):
+class Expectation(_CheckPart, frozen=True, kw_only=True):
     """What must be true within two seconds; all given conditions must hold."""
 
     shorthand: ClassVar[str] = "selector"
@@ -65,7 +65,7 @@ class Expectation(_Part, frozen=True, kw_only=True):
     ] = None
 
 
-class Step(_Part, frozen=True, kw_only=True):
+class Step(_CheckPart, frozen=True, kw_only=True):
     """One action or expectation: exactly one key."""
 
     click: Selector | None = None
@@ -85,7 +85,7 @@ class Step(_Part, frozen=True, kw_only=True):
         return [name for name in self.__struct_fields__ if getattr(self, name) is not None]
 
 
-class Check(_Part, frozen=True, kw_only=True):
+class Check(_CheckPart, frozen=True, kw_only=True):
     """Steps on a fresh copy of the page; the check passes if all of them succeed."""
 
     name: Annotated[str, msgspec.Meta(min_length=1)]

@@ -58,7 +58,7 @@ class ExtractedPage(msgspec.Struct, frozen=True, kw_only=True):
         return self.html is not None and "unclosed" not in self.findings
 
 
-class _Block(NamedTuple):
+class _CodeBlock(NamedTuple):
     kind: str  # html, css, js, build or empty
     name: str  # of the file, if one is given
     text: str
@@ -103,7 +103,7 @@ def _unwrap_json(text: str) -> str:
     return pages[0] if pages else text
 
 
-def _uses_blocks(page: _Block, reference: re.Pattern[str], own: str) -> bool:
+def _uses_blocks(page: _CodeBlock, reference: re.Pattern[str], own: str) -> bool:
     files = filter(None, (_file_of(match, reference) for match in reference.finditer(page.text)))
     return any(not _EXTERNAL.match(file) for file in files) or own not in page.text.lower()
 
@@ -117,7 +117,7 @@ def _file_of(match: re.Match[str], reference: re.Pattern[str]) -> str:
     return found["file"] if found else ""
 
 
-def _blocks(text: str) -> Iterator[_Block]:
+def _blocks(text: str) -> Iterator[_CodeBlock]:
     """Yield the fenced blocks; the last one may be unclosed. The line before may name the file."""
     fence, info, before, lines = "", "", "", list[str]()
     rest = text.split("\n")
@@ -192,7 +192,7 @@ def _file_name(info: str, before: str, text: str) -> str:
     return name
 
 
-def _block(info: str, text: str, before: str, *, closed: bool) -> _Block:
+def _block(info: str, text: str, before: str, *, closed: bool) -> _CodeBlock:
     words = re.split(r"[\s:{]+", info)
     kind = _KINDS.get(words[0].lower(), "")
     name = _file_name(info, before, text)
@@ -208,25 +208,25 @@ def _block(info: str, text: str, before: str, *, closed: bool) -> _Block:
         kind = "html"
     if kind == "html" and closed and _DOCUMENT.search(text) and not text.rstrip().endswith(">"):
         closed = False  # the fence is closed, but the page is not
-    return _Block(kind, name, text, closed)
+    return _CodeBlock(kind, name, text, closed)
 
 
-def _raw_page(text: str, blocks: Sequence[_Block]) -> _Block | None:
+def _raw_page(text: str, blocks: Sequence[_CodeBlock]) -> _CodeBlock | None:
     """Return a page without a fence, with or without prose around it."""
     document = _DOCUMENT.search(text)
     if document:
         ends = [end.end() for end in _DOCUMENT_END.finditer(text, document.end())]
-        return _Block("html", "", text[document.start() : (ends or [len(text)])[-1]], closed=bool(ends))
+        return _CodeBlock("html", "", text[document.start() : (ends or [len(text)])[-1]], closed=bool(ends))
     if blocks:  # tags in the prose around other code are not a page
         return None
     first = _OWN_LINE.search(text)  # a tag inside a sentence is only mentioned
     last = _LAST_TAG.match(text, first.start()) if first else None
     if first is None or last is None or "</" not in last[0]:
         return None
-    return _Block("html", "", last[0], closed=True)
+    return _CodeBlock("html", "", last[0], closed=True)
 
 
-def _choose_pages(pages: list[_Block]) -> tuple[list[_Block], list[str]]:
+def _choose_pages(pages: list[_CodeBlock]) -> tuple[list[_CodeBlock], list[str]]:
     """Return one document, or every fragment. Of several documents `index.html`, else the last: the corrected one."""
     documents = [page for page in pages if _DOCUMENT.search(page.text)]
     if not documents:
@@ -237,7 +237,7 @@ def _choose_pages(pages: list[_Block]) -> tuple[list[_Block], list[str]]:
 
 
 def _assemble(
-    pages: Sequence[_Block], styles: Sequence[_Block], scripts: Sequence[_Block], findings: Sequence[str]
+    pages: Sequence[_CodeBlock], styles: Sequence[_CodeBlock], scripts: Sequence[_CodeBlock], findings: Sequence[str]
 ) -> str:
     body = "\n".join(page.text.strip() for page in pages)
     if not pages or "fragment" in findings:
@@ -250,7 +250,7 @@ def _assemble(
     return _inline(body, scripts, _SCRIPT_FILE, _BODY_END, "script")
 
 
-def _inline(page: str, blocks: Sequence[_Block], reference: re.Pattern[str], end: re.Pattern[str], tag: str) -> str:
+def _inline(page: str, blocks: Sequence[_CodeBlock], reference: re.Pattern[str], end: re.Pattern[str], tag: str) -> str:
     """Replace the files that the page refers to by their blocks, and add the blocks that it does not refer to."""
     remaining, at_the_end = list(blocks), list[str]()
 

@@ -56,9 +56,10 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
 
     def metrics(self) -> dict[str, float]:
         """Return the measurements as numbers."""
+        probed = share_of_probes(self.probes)
         values: dict[str, float | None] = {
             "checks": 100 * share_of_checks(self.checks) if self.checks else None,
-            "probes": _percent(share_of_probes(self.probes)) if self.seen or self.missing else None,
+            "probes": 100 * probed if probed is not None and (self.seen or self.missing) else None,
             "code_bytes": len(self.page.html.encode("utf-8", "replace")) if self.page.html is not None else None,
         }
         if self.seen is not None:
@@ -144,7 +145,3 @@ def _counts(seen: Rendering) -> dict[str, float | None]:
         "missing_labels": desktop["labels"]["missing"] if shown else None,
         "dead_controls": seen.controls["dead"] if seen.controls and not seen.controls["restless"] else None,
     }
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share

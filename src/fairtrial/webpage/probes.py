@@ -36,35 +36,32 @@ def missing_page(page: ExtractedPage) -> str:
     return next((_NO_PAGE[finding] for finding in page.findings if finding in _NO_PAGE), _NO_PAGE["no_code"])
 
 
+def _finding(name: str, trouble: str, good: str) -> Probe:
+    """Return what is wrong as a finding, or what is good where nothing is."""
+    return Probe(name=name, passed=not trouble, words=trouble or good)
+
+
 def _complete(page: ExtractedPage, *, cut_off: bool) -> Probe:
-    if page.complete and not cut_off:
-        return Probe(name="complete", passed=True, words="the code is whole")
-    why = "the answer was cut off at max_tokens" if cut_off else "the code breaks off"
-    return Probe(name="complete", passed=False, words=why)
+    broken = "" if page.complete else "the code breaks off"
+    return _finding("complete", "the answer was cut off at max_tokens" if cut_off else broken, "the code is whole")
 
 
 def _browser_probes(seen: Rendering) -> Iterator[Probe]:
     desktop, phone = seen.desktop, seen.phone
-    yield Probe(name="answers", passed=not seen.trouble, words=seen.trouble or "the page loads and stays responsive")
+    yield _finding("answers", seen.trouble, "the page loads and stays responsive")
     if desktop is not None or seen.errors:
         quoted = [f"“{error}”" for error in seen.errors]
-        words = f"script errors: {_some(quoted)}" if seen.errors else "no script error"
-        yield Probe(name="no_script_errors", passed=not seen.errors, words=words)
+        yield _finding("no_script_errors", f"script errors: {_some(quoted)}" if quoted else "", "no script error")
     if desktop is None:
         return
-    yield Probe(
-        name="self_contained",
-        passed=not seen.blocked,
-        words=f"asks for {_some(seen.blocked)}, which is blocked" if seen.blocked else "asks for nothing outside",
-    )
+    asked = f"asks for {_some(seen.blocked)}, which is blocked" if seen.blocked else ""
+    yield _finding("self_contained", asked, "asks for nothing outside")
     blank = desktop["blank"]
-    yield Probe(
-        name="not_blank", passed=not blank, words="nothing is to be seen" if blank else "something is to be seen"
-    )
+    yield _finding("not_blank", "nothing is to be seen" if blank else "", "something is to be seen")
     if blank:
         return  # nothing else can be measured on a blank page
     yield _contrast(desktop["contrast"])
-    yield _counted("labels", desktop["labels"], "missing", "every field, control and image has a name")
+    yield _labels(desktop["labels"])
     if phone is not None:
         yield _fits_phone(phone)
         yield _responsive(seen, phone)
@@ -75,25 +72,22 @@ def _browser_probes(seen: Rendering) -> Iterator[Probe]:
 def _contrast(measured: dict[str, Any]) -> Probe:
     if not measured["texts"]:
         return Probe(name="contrast", passed=None, words="there is no text on a plain background")
-    if not measured["low"]:
-        return Probe(name="contrast", passed=True, words=f"all {measured['texts']} texts can be read (WCAG AA)")
-    examples = _some(measured["examples"], measured["low"])
-    words = f"{measured['low']} of {measured['texts']} texts have too little contrast: {examples}"
-    return Probe(name="contrast", passed=False, words=words)
+    low = measured["low"]
+    examples = f"{low} of {measured['texts']} texts have too little contrast: {_some(measured['examples'], low)}"
+    return _finding("contrast", examples if low else "", f"all {measured['texts']} texts can be read (WCAG AA)")
 
 
-def _counted(name: str, measured: dict[str, Any], key: str, good: str) -> Probe:
-    if not measured[key]:
-        return Probe(name=name, passed=True, words=good)
-    return Probe(name=name, passed=False, words=f"{measured[key]} × {_some(measured['examples'], measured[key])}")
+def _labels(measured: dict[str, Any]) -> Probe:
+    missing = measured["missing"]
+    examples = f"{missing} × {_some(measured['examples'], missing)}" if missing else ""
+    return _finding("labels", examples, "every field, control and image has a name")
 
 
 def _fits_phone(phone: dict[str, Any]) -> Probe:
     beyond, culprit = phone["overflow"]["beyond"], phone["overflow"]["culprit"]
-    if not beyond:
-        return Probe(name="fits_phone", passed=True, words="no sideways scrolling on a phone")
     what = f", because of {clipped(culprit, 80)}" if culprit else ""
-    return Probe(name="fits_phone", passed=False, words=f"{beyond} px too wide for a phone{what}")
+    too_wide = f"{beyond} px too wide for a phone{what}" if beyond else ""
+    return _finding("fits_phone", too_wide, "no sideways scrolling on a phone")
 
 
 def _responsive(seen: Rendering, phone: dict[str, Any]) -> Probe:
@@ -106,9 +100,7 @@ def _responsive(seen: Rendering, phone: dict[str, Any]) -> Probe:
         reasons.append("too wide for a phone")
     if phone["smallest"] is not None and phone["smallest"] < _MIN_TEXT_PX:
         reasons.append(f"text of {phone['smallest']:.0f} px on a phone")
-    return Probe(
-        name="responsive", passed=not reasons, words="; ".join(reasons) or "works on a phone, a tablet and a desktop"
-    )
+    return _finding("responsive", "; ".join(reasons), "works on a phone, a tablet and a desktop")
 
 
 def _controls(measured: dict[str, Any]) -> Probe:
@@ -116,11 +108,9 @@ def _controls(measured: dict[str, Any]) -> Probe:
         return Probe(name="controls", passed=None, words="there is nothing to press")
     if measured["restless"]:
         return Probe(name="controls", passed=None, words="the page moves by itself: nobody can tell what a press does")
-    if not measured["dead"]:
-        return Probe(name="controls", passed=True, words=f"all {measured['controls']} controls do something")
-    examples = _some(measured["examples"], measured["dead"])
-    words = f"{measured['dead']} of {measured['controls']} controls do nothing: {examples}"
-    return Probe(name="controls", passed=False, words=words)
+    dead, count = measured["dead"], measured["controls"]
+    examples = f"{dead} of {count} controls do nothing: {_some(measured['examples'], dead)}"
+    return _finding("controls", examples if dead else "", f"all {count} controls do something")
 
 
 def _some(items: list[str], count: int | None = None) -> str:

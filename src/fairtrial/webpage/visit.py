@@ -137,7 +137,7 @@ class Visit:
         await context.route("**/*", self._fulfil)
         page = await self._slot.page(context, name)
         context.on("page", lambda popup: popup.close())
-        page.on("crash", lambda _: self._crashed())
+        page.on("crash", lambda _: setattr(self._watch, "crashed", True))
         page.on("pageerror", lambda error: self._note(self.result.errors, str(error)))
         page.on("console", lambda message: self._note_console(message.text) if message.type == "error" else None)
         page.on("dialog", lambda dialog: dialog.dismiss())
@@ -150,9 +150,6 @@ class Visit:
         clock = VirtualClock(page, world)
         await clock.start()
         return clock
-
-    def _crashed(self) -> None:
-        self._watch.crashed = True
 
     async def _fulfil(self, route: Route) -> None:
         """Serve the page itself and block everything else."""

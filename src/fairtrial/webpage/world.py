@@ -20,7 +20,7 @@ class World:
     """One page, controlled through the protocol. `listen` and the other probes are loaded before the page's scripts."""
 
     def __init__(self, session: CDPSession) -> None:
-        self._session = session
+        self.session = session
         self._frame = ""
         self._context: int | None = None  # valid while the page shows the same document
 
@@ -29,20 +29,15 @@ class World:
         await self.send("Page.enable")
         await self.send("Page.addScriptToEvaluateOnNewDocument", source=_probes(), worldName=_NAME)
         self._frame = (await self.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
-        self._session.on("Page.frameNavigated", self._navigated)
+        self.session.on("Page.frameNavigated", self._navigated)
 
     def _navigated(self, event: dict[str, Any]) -> None:
         if "parentId" not in event["frame"]:
             self._frame, self._context = event["frame"]["id"], None
 
-    @property
-    def session(self) -> CDPSession:
-        """The protocol session, for event listeners."""
-        return self._session
-
     async def send(self, method: str, **params: Any) -> dict[str, Any]:
         """Send one protocol command and return its answer."""
-        answer: dict[str, Any] = await self._session.send(method, params)
+        answer: dict[str, Any] = await self.session.send(method, params)
         return answer
 
     async def value(self, expression: str, *, gesture: bool = False) -> Any:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from fairtrial.cli.main import cli
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.tracks.optimisation import formula, sample
-from fairtrial.tracks.optimisation.algebra import Sum, add, functions
+from fairtrial.tracks.optimisation.algebra import Sum, add, as_expression, functions
 from fairtrial.tracks.optimisation.answer import read_answer
 from fairtrial.tracks.optimisation.arrays import FormulaError
 from fairtrial.tracks.optimisation.catalogue import baselines, known_baseline, shipped
@@ -32,7 +32,6 @@ from fairtrial.tracks.optimisation.problem_file import parse_problem, read_probl
 from fairtrial.tracks.optimisation.problem_files import find_problem, find_problems, is_problem_file
 from fairtrial.tracks.optimisation.sample import finite_box, random_points
 from fairtrial.tracks.optimisation.structure import is_convex, kind
-from fairtrial.tracks.optimisation.terms import as_expression
 from fairtrial.tracks.optimisation.text import problem_text, statement
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"

@@ -1,19 +1,23 @@
 """Sums of terms: what an expression of a problem is, once its names are filled in.
 
-`terms` sorts them into the kinds of terms that a problem has.
+Their terms become those of a problem: what is linear, quadratic, polynomial, the square of a linear sum or a cosine has
+its own kind, with text, certificates and norms; the rest becomes formulas.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from fairtrial.tracks.optimisation.arrays import FormulaError, spend
+from fairtrial.tracks.optimisation.arrays import power as power_of_number
 from fairtrial.tracks.optimisation.formula import FUNCTIONS
+from fairtrial.tracks.optimisation.problem import Expression, Formula, Monomial, Square, Wave
 
-MAX_TERMS = 20_000  # of a product that is multiplied out
-MAX_DEGREE = 8  # of a power that is multiplied out
+_MAX_TERMS = 20_000  # of a product that is multiplied out
+_MAX_DEGREE = 8  # of a power that is multiplied out
 _COPIED_AT_ONCE = 10  # terms, in the time in which one is multiplied
 Key = tuple[tuple[Any, float], ...]  # factors (the index of a variable, or an Atom) with their powers
 
@@ -118,7 +122,7 @@ class Sum:
         if power is None:
             return _exponential(self, Sum.of(exponent))
         if self.constant is not None:
-            return Sum.of(_number_power(self.constant, power))
+            return Sum.of(power_of_number(self.constant, power))
         return self._raised(float(power))
 
     def _raised(self, power: float) -> Sum:
@@ -126,7 +130,7 @@ class Sum:
             return self if power == 1 else Sum.of(1.0)
         if len(self.terms) == 1:
             return self._power_of_term(power)
-        if float(power).is_integer() and 2 <= power <= MAX_DEGREE and self.is_polynomial:
+        if float(power).is_integer() and 2 <= power <= _MAX_DEGREE and self.is_polynomial:
             if power == 2 and self.is_linear:
                 return Sum({((Atom("", self), 2),): 1.0})
             return self._multiplied_out(int(power))
@@ -140,13 +144,13 @@ class Sum:
         whole = float(power).is_integer()
         if whole or (len(key) == 1 and key[0][1] == 1 and weight > 0):
             raised = tuple((factor, _plain(p * power)) for factor, p in key)
-            return Sum({raised: _number_power(weight, power)})
+            return Sum({raised: power_of_number(weight, power)})
         return Sum({((Atom("", self), _plain(power)),): 1.0})
 
     def _multiplied_out(self, power: int) -> Sum:
         total = self
         for _ in range(power - 1):
-            if len(total.terms) * len(self.terms) > MAX_TERMS:
+            if len(total.terms) * len(self.terms) > _MAX_TERMS:
                 return Sum({((Atom("", self), power),): 1.0})
             total = total * self
         return total
@@ -179,14 +183,11 @@ class Sum:
 
 def functions() -> dict[str, Callable[[Any], Any]]:
     """Return the functions of sums, for the interpreter."""
-    return {name: _function(name) for name in FUNCTIONS}
+    return {name: partial(_apply, name) for name in FUNCTIONS}
 
 
-def _function(name: str) -> Callable[[Any], Any]:
-    def apply(value: Any) -> Any:
-        return value.of_function(name) if isinstance(value, Sum) else float(FUNCTIONS[name](value))
-
-    return apply
+def _apply(name: str, value: Any) -> Any:
+    return value.of_function(name) if isinstance(value, Sum) else float(FUNCTIONS[name](value))
 
 
 def add(items: Iterable[Any]) -> Any:
@@ -194,7 +195,7 @@ def add(items: Iterable[Any]) -> Any:
     total, others = Sum({}), []
     for item in items:
         if isinstance(item, Sum):
-            added(total, item)
+            _add_to(total, item)
         else:
             others.append(item)
     rest = sum(others)
@@ -209,10 +210,10 @@ def _size(total: Sum) -> int:
 def _can_multiply_out(a: Sum, b: Sum) -> bool:
     if len(a.terms) <= 1 or len(b.terms) <= 1:
         return True
-    return len(a.terms) * len(b.terms) <= MAX_TERMS and a.is_polynomial and b.is_polynomial
+    return len(a.terms) * len(b.terms) <= _MAX_TERMS and a.is_polynomial and b.is_polynomial
 
 
-def added(total: Sum, other: Sum) -> Sum:
+def _add_to(total: Sum, other: Sum) -> Sum:
     """Return total + other; it changes total, which is quick where many terms are added."""
     spend(len(other.terms))
     for key, weight in other.terms.items():
@@ -229,13 +230,6 @@ def _exponential(base: Sum, exponent: Sum) -> Sum:
         raise FormulaError("a power with a variable in its exponent needs a positive base")
     power: Sum = exponent * math.log(base.constant)
     return power.of_function("exp")
-
-
-def _number_power(base: float, power: float) -> float:
-    value = base**power
-    if isinstance(value, complex):
-        raise FormulaError("a root of a negative number")
-    return float(value)
 
 
 def _plain(power: float) -> float:
@@ -261,12 +255,11 @@ def _term_text(key: Key, weight: float) -> str:
     if not key:
         return repr(weight)
     if abs(weight) == 1:
-        return key_text(key) if weight > 0 else f"-{key_text(key)}"
-    return f"{weight!r}*{key_text(key)}"
+        return _key_text(key) if weight > 0 else f"-{_key_text(key)}"
+    return f"{weight!r}*{_key_text(key)}"
 
 
-def key_text(key: Key) -> str:
-    """Return a product of powers as text."""
+def _key_text(key: Key) -> str:
     over = "*".join(_power_text(f, p) for f, p in key if p > 0) or "1"
     under = "".join(f"/{_power_text(f, -p)}" for f, p in key if p < 0)
     return over + under
@@ -283,3 +276,76 @@ def each_sum(value: Any) -> Iterator[Sum]:
         yield from (Sum.of(float(item) if not isinstance(item, Sum) else item) for item in value.flat)
     else:
         yield Sum.of(value)
+
+
+def as_expression(total: Sum) -> Expression:
+    """Return a sum as data of a problem."""
+    plain = Sum({})
+    for key, weight in total.terms.items():
+        plain = _add_to(plain, _expanded(key, weight))
+    constant, linear, quadratic, squares, monomials, waves, formulas = 0.0, [], [], [], [], [], []
+    for key, weight in plain.terms.items():
+        if not key:
+            constant = weight
+        elif square := _square(key, weight):
+            squares.append(square)
+        elif wave := _wave(key, weight):
+            waves.append(wave)
+        elif not all(isinstance(f, int) and p > 0 and float(p).is_integer() for f, p in key):
+            formulas.append(Formula(weight, _key_text(key)))
+        elif (degree := sum(p for _, p in key)) == 1:
+            linear.append((key[0][0], weight))
+        elif degree == 2:
+            quadratic.append((key[0][0], key[-1][0], weight))
+        else:
+            monomials.append(Monomial(weight, tuple((f, int(p)) for f, p in key)))
+    return Expression(
+        constant=constant,
+        linear=tuple(linear),
+        quadratic=tuple(quadratic),
+        squares=tuple(squares),
+        monomials=tuple(monomials),
+        waves=tuple(waves),
+        formulas=tuple(formulas),
+    )
+
+
+def _expanded(key: Key, weight: float) -> Sum:
+    """Multiply out brackets around polynomials, unless the term is the square of a linear sum."""
+    if _square(key, weight) or not any(_is_bracket(f, p) for f, p in key):
+        return Sum({key: weight})
+    if not all(isinstance(f, int) or _is_bracket(f, p) for f, p in key):
+        return Sum({key: weight})
+    size = math.prod(len(f.inside.terms) ** p for f, p in key if isinstance(f, Atom))
+    if size > _MAX_TERMS or sum(p for f, p in key if isinstance(f, Atom)) > _MAX_DEGREE:
+        return Sum({key: weight})
+    total = Sum({tuple((f, p) for f, p in key if isinstance(f, int)): weight})
+    for factor, power in key:
+        for _ in range(int(power) if isinstance(factor, Atom) else 0):
+            total = total * factor.inside
+    return total
+
+
+def _is_bracket(factor: Any, power: float) -> bool:
+    whole = power > 0 and float(power).is_integer()
+    return isinstance(factor, Atom) and not factor.function and factor.inside.is_polynomial and whole
+
+
+def _square(key: Key, weight: float) -> Square | None:
+    if len(key) != 1 or key[0][1] != 2 or not isinstance(key[0][0], Atom):
+        return None
+    atom = key[0][0]
+    if atom.function or not atom.inside.is_linear:
+        return None
+    linear = tuple((k[0][0], c) for k, c in atom.inside.terms.items() if k)
+    return Square(weight, linear, atom.inside.terms.get((), 0.0))
+
+
+def _wave(key: Key, weight: float) -> Wave | None:
+    if len(key) != 1 or key[0][1] != 1 or not isinstance(key[0][0], Atom) or key[0][0].function != "cos":
+        return None
+    inside = key[0][0].inside
+    variables = [(k[0][0], c) for k, c in inside.terms.items() if k]
+    if len(variables) != 1 or not inside.is_linear:
+        return None
+    return Wave(weight, *variables[0], inside.terms.get((), 0.0))

@@ -188,6 +188,11 @@ def optimisation_report(run: Run, weights: tuple[float, float] = (0.5, 0.5)) -> 
     )
 
 
+def report_of(runs: Sequence[Run], weights: tuple[float, float]) -> OptimisationReport:
+    """Return the same for pages, which have numbers about several runs computed in another process."""
+    return optimisation_report(runs[0], weights)
+
+
 def _shares(weights: tuple[float, float]) -> tuple[float, float]:
     if not all(map(math.isfinite, weights)) or min(weights) < 0 or sum(weights) <= 0:
         raise FairtrialError("weights must be two numbers of 0 or more, not both 0")

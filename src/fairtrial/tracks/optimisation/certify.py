@@ -37,7 +37,7 @@ def baseline(
         known: An earlier result that was not certified; the better point and the better bound of both are kept.
         report: Called with the best result so far whenever there is a better one, for those who cannot wait.
     """
-    work = _Work(problem, time_limit, known, report or (lambda _: None))
+    work = _Progress(problem, time_limit, known, report or (lambda _: None))
     kept = min(_MAX_KEPT, _KEPT * time_limit)
     if not is_linear(problem):
         import_scipy()
@@ -66,7 +66,7 @@ def baseline(
     return work.so_far()
 
 
-class _Work:
+class _Progress:
     """The best that is known of a problem while it is being solved."""
 
     def __init__(self, problem: Problem, time_limit: float, known: Baseline | None, report: Report) -> None:
@@ -131,7 +131,7 @@ class _Work:
         )
 
 
-def _solve_parts(problem: Problem, work: _Work, kept: float) -> list[Solution]:
+def _solve_parts(problem: Problem, work: _Progress, kept: float) -> list[Solution]:
     """Solve the independent parts one after the other; a point of the last one completes those of the others."""
     parts: list[Solution] = []
     points: dict[int, Sequence[float] | None] = {}

@@ -12,13 +12,12 @@ import msgspec
 
 from fairtrial.core.errors import FairtrialError, NotInstalledError
 from fairtrial.core.user_functions import load_file
-from fairtrial.tracks.optimisation.algebra import Sum, add, functions
+from fairtrial.tracks.optimisation.algebra import Sum, add, as_expression, functions
 from fairtrial.tracks.optimisation.arrays import FormulaError, limited_work
 from fairtrial.tracks.optimisation.formula import Interpreter
 from fairtrial.tracks.optimisation.model import pyomo
 from fairtrial.tracks.optimisation.problem import UNBOUNDED, Constraint, Expression, Problem
 from fairtrial.tracks.optimisation.structure import is_convex
-from fairtrial.tracks.optimisation.terms import as_expression
 
 SUFFIXES = (".mps", ".lp")  # also compressed: .mps.gz
 

@@ -151,15 +151,12 @@ class Interpreter:
         if self._depth > _MAX_DEPTH:
             raise FormulaError("too deeply nested")
         try:
-            return self._branch(node, names)
+            compute = _NODES.get(type(node))
+            if compute is None:
+                raise FormulaError(f"`{_source(node)}` is not allowed in an expression")
+            return compute(self, node, names)
         finally:
             self._depth -= 1
-
-    def _branch(self, node: ast.expr, names: dict[str, Any]) -> Any:
-        compute = _NODES.get(type(node))
-        if compute is None:
-            raise FormulaError(f"`{_source(node)}` is not allowed in an expression")
-        return compute(self, node, names)
 
     def _number(self, node: ast.Constant, _: dict[str, Any]) -> Any:
         number = node.value

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.text.printable import counted
+from fairtrial.tracks.optimisation.cases import CACHE
 from fairtrial.tracks.optimisation.catalogue import baselines, by_name
 from fairtrial.tracks.optimisation.problem import Problem
 from fairtrial.tracks.optimisation.text import statement
@@ -26,7 +26,6 @@ class Tools:
         self._own = {problem.id: problem for problem in own}
 
     def _problem(self, name: str) -> Problem:
-
         return self._own.get(name) or by_name(name)
 
     def evaluate(self, problem: str, x: list[float]) -> dict[str, Any]:
@@ -54,13 +53,11 @@ class Tools:
 
     def solve(self, problem: str) -> dict[str, Any]:
         """The best known solution of a problem given by its id, with the status and how far it is certified."""
-
-        baseline = baselines([self._problem(problem)], Path(".fairtrial/baselines"))[0]
+        baseline = baselines([self._problem(problem)], CACHE)[0]
         return {**baseline.as_answer(), "gap": baseline.gap}
 
     def describe(self, problem: str) -> dict[str, Any]:
         """A problem in full, given by its id."""
-
         return {"statement": statement(self._problem(problem))}
 
 

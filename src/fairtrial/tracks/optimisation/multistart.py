@@ -22,7 +22,7 @@ _FAR = 1e12
 _TRIES = 20
 
 
-class _OutOfTimeError(Exception):
+class _SearchOverError(Exception):
     """The time of a search is up."""
 
 
@@ -46,7 +46,7 @@ def search(
                     best = better
                     if found:
                         found(better)
-        except _OutOfTimeError:
+        except _SearchOverError:
             break
     return best
 
@@ -106,7 +106,7 @@ def _is_better(problem: Problem, a: Floats, b: Floats) -> bool:
 
 def _check_time(deadline: float) -> None:
     if time.monotonic() > deadline:
-        raise _OutOfTimeError
+        raise _SearchOverError
 
 
 def _rounded(problem: Problem, x: Floats) -> Floats:

@@ -16,14 +16,13 @@ from fairtrial.core.options import Problems, read
 from fairtrial.core.trust import within
 from fairtrial.core.variables import Variables
 from fairtrial.text.printable import name_problem
-from fairtrial.tracks.optimisation.algebra import Sum, add, each_sum, functions
+from fairtrial.tracks.optimisation.algebra import Sum, add, as_expression, each_sum, functions
 from fairtrial.tracks.optimisation.answer import read_answer
 from fairtrial.tracks.optimisation.arrays import FormulaError, limited_work
 from fairtrial.tracks.optimisation.formula import RESERVED, Interpreter
+from fairtrial.tracks.optimisation.matrix_file import MatrixError, read_numbers
 from fairtrial.tracks.optimisation.problem import UNBOUNDED, Constraint, Expression, Problem
 from fairtrial.tracks.optimisation.structure import is_convex
-from fairtrial.tracks.optimisation.tables import TableError, read_numbers
-from fairtrial.tracks.optimisation.terms import as_expression
 from fairtrial.tracks.optimisation.text import problem_text
 
 _MAX_VARIABLES = 10_000
@@ -85,13 +84,13 @@ def parse_problem(text: str, *, file: str = "problem", folder: Path | None = Non
     problem = None
     if document is not None:
         with limited_work():
-            problem = _Reader(source, document, folder or Path()).problem(default_id)
+            problem = _DocumentReader(source, document, folder or Path()).problem(default_id)
     if source.problems or problem is None:
         raise ProblemsError(sorted(source.problems, key=lambda mistake: mistake.line)[:_MAX_MISTAKES])
     return problem
 
 
-class _Reader:
+class _DocumentReader:
     """Reads one document; what is wrong goes to `source.problems`."""
 
     def __init__(self, source: SuiteSource, document: ProblemDocument, folder: Path) -> None:
@@ -205,7 +204,7 @@ class _Reader:
             file = within(self._folder, value["file"])
             try:
                 self._known[name] = read_numbers(file)
-            except TableError as error:
+            except MatrixError as error:
                 self._source.problem(path, f"{file}:{error.line}: {error}" if error.line else f"{file}: {error}")
             return
         try:

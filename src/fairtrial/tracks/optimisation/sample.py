@@ -7,12 +7,10 @@ import time
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from fairtrial.tracks.optimisation.problem import Expression, Problem
+from fairtrial.tracks.optimisation.problem import Expression, Floats, Problem
 from fairtrial.tracks.optimisation.solve import solve
 
-Floats = NDArray[np.float64]
 _POINTS = 200
 _TRIES = 4000
 _AT_ONCE = 400

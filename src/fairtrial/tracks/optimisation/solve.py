@@ -13,7 +13,6 @@ import numpy as np
 from fairtrial.core.errors import NotInstalledError
 from fairtrial.tracks.optimisation.model import pyomo, pyomo_model
 from fairtrial.tracks.optimisation.problem import Expression, Floats, Problem
-from fairtrial.tracks.optimisation.scip import scip
 
 CERTIFIED = 1e-6  # the largest relative gap of a certified optimum
 MEMORY_MB = 4096  # of a process that solves
@@ -135,7 +134,7 @@ def _run(
     from pyomo.contrib.solver.common.factory import SolverFactory
     from pyomo.contrib.solver.common.results import SolutionStatus, TerminationCondition
 
-    solver = scip(model, found) if name == "scip_direct" else SolverFactory(name)
+    solver = _scip_solver(model, found) if name == "scip_direct" else SolverFactory(name)
     if not solver.available():
         raise NotInstalledError(f"the solver {name}", "optim")
     results = solver.solve(
@@ -196,3 +195,53 @@ def _duals(model: Any, results: Any) -> list[float] | None:
 
 def _finite(value: Any) -> float | None:
     return float(value) if value is not None and math.isfinite(value) and abs(value) < 1e19 else None
+
+
+def _scip_solver(model: Any, found: Found | None) -> Any:
+    """Return Pyomo's solver of that name for a model; `found` is called with each point that is better than the last.
+
+    Pyomo reads what SCIP prints from a pipe, in a thread: if SCIP kept that thread from running, it would wait forever
+    once it has printed enough to fill the pipe, whatever its time limit.
+    """
+    from pyomo.contrib.solver.solvers.scip.scip_direct import ScipDirect
+
+    class ListeningScip(ScipDirect):  # type: ignore[misc]
+        def _create_solver_model(self, *arguments: Any) -> Any:
+            made, *others = super()._create_solver_model(*arguments)
+            if found is not None:
+                variables = self._pyomo_var_to_solver_var_map
+                _listen(made, [variables.get(variable) for variable in model.x.values()], found)
+            return (_Released(made), *others)
+
+    return ListeningScip()
+
+
+class _Released:
+    """A model of SCIP that is solved without holding the interpreter, while other threads run."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def optimize(self) -> None:
+        self._model.optimizeNogil()
+
+
+def _listen(model: Any, variables: list[Any], found: Found) -> None:
+    from pyscipopt import Eventhdlr
+    from pyscipopt.scip import PY_SCIP_EVENTTYPE
+
+    class Best(Eventhdlr):
+        def eventinit(self) -> None:
+            self.model.catchEvent(PY_SCIP_EVENTTYPE.BESTSOLFOUND, self)
+
+        def eventexit(self) -> None:
+            self.model.dropEvent(PY_SCIP_EVENTTYPE.BESTSOLFOUND, self)
+
+        def eventexec(self, _: Any) -> None:
+            best = self.model.getBestSol()
+            found([0.0 if one is None else self.model.getSolVal(best, one) for one in variables])
+
+    model.includeEventhdlr(Best(), "best", "tells the best point so far")

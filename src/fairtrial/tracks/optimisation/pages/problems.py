@@ -13,6 +13,7 @@ from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.store import browsing
 from fairtrial.tracks.optimisation.arrays import limited_work
+from fairtrial.tracks.optimisation.cases import CACHE
 from fairtrial.tracks.optimisation.catalogue import by_name, known_baseline
 from fairtrial.tracks.optimisation.problem import Baseline, Problem
 from fairtrial.tracks.optimisation.problem_files import find_problem, is_problem_file
@@ -85,7 +86,7 @@ def find_known(name: str, folder: Path, runs: list[Run]) -> Known:
                 problem, baseline = problem_of(case)
                 if problem is not None:
                     return Known(problem, baseline, f"run {run.id}")
-    cache = folder / ".fairtrial" / "baselines"
+    cache = folder / CACHE
     for own in own_problems(folder):
         if own.problem is not None and own.problem.id == name:
             return Known(own.problem, known_baseline(own.problem, cache), own.path)

@@ -26,11 +26,10 @@ from fairtrial.config.styles import style_file, styles
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case
 from fairtrial.store import browsing
-from fairtrial.tracks.optimisation.analysis import OptimisationReport
+from fairtrial.tracks.optimisation.analysis import OptimisationReport, report_of
 from fairtrial.tracks.optimisation.answer import read_answer
 from fairtrial.tracks.optimisation.catalogue import ProblemSelection, baselines, select
 from fairtrial.tracks.optimisation.figures import answer_gaps
-from fairtrial.tracks.optimisation.pages import numbers
 from fairtrial.tracks.optimisation.pages.problems import find_known, own_problems
 from fairtrial.tracks.optimisation.pages.solving import solve
 from fairtrial.tracks.optimisation.reports import TITLES, render_styles
@@ -236,7 +235,7 @@ class OptimisationPages:
 
     def _report(self, run: Run, weights: tuple[float, float], *, wait: float) -> OptimisationReport | None:
         name = f"styles/{run.id}/{weights[0]:g}/{weights[1]:g}"
-        return self._site.cache.get(name, [run], OptimisationReport, numbers.styles, weights, wait=wait)
+        return self._site.cache.get(name, [run], OptimisationReport, report_of, weights, wait=wait)
 
 
 def _styles_link(run: Run) -> Link | None:

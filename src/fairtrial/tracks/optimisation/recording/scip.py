@@ -8,7 +8,7 @@ from typing import Any
 from .terms import BOOK, Anything, Expr, Recorded, Var, expr, quicksum  # no fairtrial in a sandbox
 
 
-class Scip:
+class Pyscipopt:
     """A model of pyscipopt."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
@@ -43,4 +43,4 @@ def _function(name: str) -> Any:
 
 
 _FUNCTIONS = ("sqrt", "exp", "log", "sin", "cos")
-NAMES = {"Model": Scip, "quicksum": quicksum, **{name: _function(name) for name in _FUNCTIONS}}
+NAMES = {"Model": Pyscipopt, "quicksum": quicksum, **{name: _function(name) for name in _FUNCTIONS}}

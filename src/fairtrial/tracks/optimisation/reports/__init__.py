@@ -9,17 +9,20 @@ from pathlib import Path
 from fairtrial.core.errors import FairtrialError
 from fairtrial.tracks.optimisation.analysis import OptimisationReport
 
-FORMATS = {".html": "html", ".md": "md", ".tex": "tex", ".csv": "csv", ".json": "json"}
 TITLES = {"html": "HTML", "md": "Markdown", "tex": "LaTeX", "csv": "CSV", "json": "JSON"}
 
 
 def check_style_outputs(paths: tuple[str, ...]) -> None:
     """Raise an error if a file has no known extension or its folder does not exist."""
     for path in map(Path, paths):
-        if path.suffix.lower() not in FORMATS:
-            raise FairtrialError(f"{path}: the file name must end in one of {', '.join(FORMATS)}")
+        if _form(path) not in TITLES:
+            raise FairtrialError(f"{path}: the file name must end in one of .{', .'.join(TITLES)}")
         if not path.parent.is_dir():
             raise FairtrialError(f"{path} cannot be written: the folder {path.parent} does not exist")
+
+
+def _form(path: Path) -> str:
+    return path.suffix.lower().removeprefix(".")
 
 
 def render_styles(report: OptimisationReport, form: str) -> str:
@@ -33,7 +36,7 @@ def write_styles(report: OptimisationReport, path: Path) -> None:
     check_style_outputs((str(path),))
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        partial.write_text(render_styles(report, FORMATS[path.suffix.lower()]), "utf-8", newline="")
+        partial.write_text(render_styles(report, _form(path)), "utf-8", newline="")
         partial.replace(path)
     except OSError as error:
         raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None

@@ -14,7 +14,7 @@ _MAX_BYTES = 100_000_000
 _CELLS = re.compile(r"\s*[,;\t]\s*|\s+")
 
 
-class TableError(ValueError):
+class MatrixError(ValueError):
     """A file has no vector or matrix; `line` is where."""
 
     def __init__(self, message: str, line: int = 0) -> None:
@@ -32,9 +32,9 @@ def read_numbers(path: Path) -> Floats:
             continue
         rows.append([_required(value, cell, number) for cell, value in zip(cells, values, strict=True)])
         if len(cells) != len(rows[0]):
-            raise TableError(f"has {len(cells)} numbers, and the first row has {len(rows[0])}", number)
+            raise MatrixError(f"has {len(cells)} numbers, and the first row has {len(rows[0])}", number)
     if not rows:
-        raise TableError("has no numbers")
+        raise MatrixError("has no numbers")
     matrix = np.asarray(rows, dtype=np.float64)
     return matrix.ravel() if 1 in matrix.shape else matrix
 
@@ -42,19 +42,19 @@ def read_numbers(path: Path) -> Floats:
 def _text(path: Path) -> str:
     try:
         if path.stat().st_size > _MAX_BYTES:
-            raise TableError(f"is larger than {_MAX_BYTES // 1_000_000} MB")
+            raise MatrixError(f"is larger than {_MAX_BYTES // 1_000_000} MB")
         return path.read_text("utf-8-sig")
     except FileNotFoundError:
-        raise TableError("there is no such file") from None
+        raise MatrixError("there is no such file") from None
     except UnicodeDecodeError:
-        raise TableError("is not a UTF-8 text file") from None
+        raise MatrixError("is not a UTF-8 text file") from None
     except OSError as error:
-        raise TableError(f"cannot be read: {error.strerror}") from None
+        raise MatrixError(f"cannot be read: {error.strerror}") from None
 
 
 def _required(value: float | None, cell: str, line: int) -> float:
     if value is None:
-        raise TableError(f"`{cell[:20]}` is not a number", line)
+        raise MatrixError(f"`{cell[:20]}` is not a number", line)
     return value
 
 
