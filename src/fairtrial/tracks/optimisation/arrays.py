@@ -67,20 +67,6 @@ def _filled(items: list[Any]) -> np.ndarray[Any, Any]:
     return values
 
 
-def entry(value: Any, index: Any, source: Callable[[], str]) -> Any:
-    """Return an entry, or a part of an array; indices count from 0 and never from the end."""
-    if not isinstance(value, np.ndarray):
-        raise FormulaError(f"`{source()}`: this is one number, without an index")
-    indices = index if isinstance(index, tuple) else (index,)
-    if len(indices) > value.ndim:
-        raise FormulaError(f"`{source()}` has {len(indices)} indices, and this has {value.ndim}")
-    for place, size in zip(indices, value.shape, strict=False):
-        if isinstance(place, int) and not 0 <= place < size:
-            raise FormulaError(f"`{source()}`: the index {place} is outside of 0 … {size - 1}")
-    entry = value[index]
-    return float(entry) if isinstance(entry, np.floating) else entry
-
-
 def each(function: Callable[[Any], Any], value: Any) -> Any:
     """Return a function of a value, or of every entry of an array."""
     if not isinstance(value, np.ndarray):
@@ -125,13 +111,6 @@ def product(a: Any, b: Any, add: Callable[[Iterable[Any]], Any]) -> Any:
 
 def _zero(p: Any, q: Any) -> bool:
     return (isinstance(p, float) and p == 0) or (isinstance(q, float) and q == 0)
-
-
-def transposed(value: Any, source: Callable[[], str]) -> Any:
-    """Return the transpose of a matrix."""
-    if not isinstance(value, np.ndarray):
-        raise FormulaError(f"`{source()}`: one number has no transpose")
-    return value.T
 
 
 def shape(array: np.ndarray[Any, Any]) -> str:

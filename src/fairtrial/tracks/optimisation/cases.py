@@ -33,11 +33,9 @@ CACHE = Path(".fairtrial/baselines")
 def problem_cases(entry: SuiteEntry, first: int, folder: Path) -> list[Case]:
     """Return the selected instances; baselines that are neither included nor cached are solved now."""
     cases = _problem_cases(entry, first, folder)
-    return [_with_partial_credit(case) for case in cases] if entry.partial_credit else cases
-
-
-def _with_partial_credit(case: Case) -> Case:
-    return msgspec.structs.replace(case, scorer={**(case.scorer or {}), "partial_credit": True})
+    if not entry.partial_credit:
+        return cases
+    return [msgspec.structs.replace(case, scorer={**(case.scorer or {}), "partial_credit": True}) for case in cases]
 
 
 def _problem_cases(entry: SuiteEntry, first: int, folder: Path) -> list[Case]:
@@ -81,10 +79,9 @@ def answer_cases(folder: Path, first: int, time_limit: float) -> list[Case]:
         assert baseline is not None
         if one.problem is None:
             check_solved(baseline)
-        if one.problem is not None:
-            cases.append(_case(one.problem, baseline, position))
-        else:
             cases.append(_case_without_problem(one.name, baseline, position))
+        else:
+            cases.append(_case(one.problem, baseline, position))
     return cases
 
 

@@ -240,9 +240,9 @@ def _trouble(problem: Problem, objective: float, x: Floats, new: Baseline) -> st
     return ""
 
 
-def write_shipped(time_limit: float = 300.0) -> None:
+def write_shipped() -> None:
     """Solve the default suite and the small instances, and write what ships (`python -m` with this module)."""
-    solved = list(solve_all([SolvingTask(problem=make(*key), time_limit=time_limit) for key in (*DEFAULT, *SMALL)]))
+    solved = list(solve_all([SolvingTask(problem=make(*key), time_limit=300.0) for key in (*DEFAULT, *SMALL)]))
     lines = ",\n".join(msgspec.json.encode(baseline).decode() for baseline in solved)
     SHIPPED.write_text(f"[\n{lines}\n]\n", "utf-8")
 

@@ -33,10 +33,6 @@ class Draws:
         """Return several integers."""
         return [self.whole(low, high) for _ in range(count)]
 
-    def choice(self, items: Sequence[T]) -> T:
-        """Return one of the items."""
-        return items[self.whole(0, len(items) - 1)]
-
     def shuffled(self, items: Sequence[T]) -> list[T]:
         """Return the items in another order."""
         mixed = list(items)

@@ -23,6 +23,7 @@ _MOST_ARMS = 6  # columns that a page has room for
 _MOST_PAIRS = 6
 _MOST_DOTS = 150  # in one row
 _NEAR = 0.01
+_LEAD: tuple[Tone, Tone] = ("lead", "behind")
 
 
 class DrawnMeasure(NamedTuple):
@@ -51,7 +52,8 @@ def style_figures(report: OptimisationReport, order: Sequence[str], href: Callab
     figures = []
     parts = {arm.arm: arm.overall for arm in report.arms}
     for measure, how in METRICS.items():
-        rows = [_row(arm, parts[arm].cells[measure], how, href(arm)) for arm in order if measure in parts[arm].cells]
+        cells = {arm: parts[arm].cells[measure] for arm in order if measure in parts[arm].cells}
+        rows = [ForestRow(arm, *_drawn(cell, how), href=href(arm)) for arm, cell in cells.items()]
         if rows:
             html = safe(small_forest(rows, name="Arm", number_name=how.name, within=(0.0, how.high)))
             figures.append(Figure(how.name, html, how.words or _sentence(gap_words(report))))
@@ -124,42 +126,33 @@ def answers_figure(report: OptimisationReport, order: Sequence[str], href: Calla
     return safe(dot_rows(rows, name="Arm", number_name="Near the optimum", within=(0.0, 1.0)))
 
 
-def _row(arm: str, mean: Cell, how: DrawnMeasure, href: str) -> ForestRow:
-    return ForestRow(
-        arm,
-        _times(mean.mean, how),
-        _interval(mean.ci95, how),
-        _words(mean.mean, how),
-        _bounds(mean.ci95, how),
-        href=href,
-    )
-
-
 def _cell(mean: Cell | None, overall: float | None, how: DrawnMeasure) -> TrellisCell:
     if mean is None or mean.mean is None:
         return TrellisCell(None, None, "–")
-    bounds, tone = _interval(mean.ci95, how), ""
+    value, bounds, *texts = _drawn(mean, how)
+    tone: Tone = ""
     if bounds is not None and overall is not None:
-        above, below = ("lead", "behind") if how.higher_is_better else ("behind", "lead")
+        above, below = _LEAD if how.higher_is_better else _LEAD[::-1]
         tone = above if bounds[0] > overall else below if bounds[1] < overall else ""
-    shown: Tone = tone  # type: ignore[assignment]
-    return TrellisCell(_times(mean.mean, how), bounds, _words(mean.mean, how), _bounds(mean.ci95, how), shown)
+    return TrellisCell(value, bounds, *texts, tone)
+
+
+def _drawn(mean: Cell, how: DrawnMeasure) -> tuple[float | None, Interval | None, str, str]:
+    """Return a mean and its interval on the axis, and both as texts."""
+
+    def text(value: float) -> str:
+        return shown_number(how.factor * value, how.digits)
+
+    return (
+        _times(mean.mean, how),
+        None if mean.ci95 is None else (how.factor * mean.ci95[0], how.factor * mean.ci95[1]),
+        "–" if mean.mean is None else text(mean.mean),
+        "" if mean.ci95 is None else f"{text(mean.ci95[0])} to {text(mean.ci95[1])}",
+    )
 
 
 def _times(value: float | None, how: DrawnMeasure) -> float | None:
     return None if value is None else how.factor * value
-
-
-def _interval(bounds: Interval | None, how: DrawnMeasure) -> Interval | None:
-    return None if bounds is None else (how.factor * bounds[0], how.factor * bounds[1])
-
-
-def _words(value: float | None, how: DrawnMeasure) -> str:
-    return "–" if value is None else shown_number(how.factor * value, how.digits)
-
-
-def _bounds(bounds: Interval | None, how: DrawnMeasure) -> str:
-    return "" if bounds is None else f"{_words(bounds[0], how)} to {_words(bounds[1], how)}"
 
 
 def answer_gaps(answers: Mapping[str, Sequence[tuple[TrialRecord, str]]]) -> Markup:

@@ -21,13 +21,11 @@ from fairtrial.tracks.optimisation.arrays import (
     array,
     checked,
     each,
-    entry,
     power,
     product,
     shape,
     spend,
     total_product,
-    transposed,
     whole,
 )
 
@@ -171,7 +169,18 @@ class Interpreter:
         return -value if isinstance(node.op, ast.USub) else value
 
     def _subscript(self, node: ast.Subscript, names: dict[str, Any]) -> Any:
-        return entry(self._value(node.value, names), self._index(node.slice, names), lambda: _source(node))
+        """Return an entry, or a part of an array; indices count from 0 and never from the end."""
+        value, index = self._value(node.value, names), self._index(node.slice, names)
+        if not isinstance(value, np.ndarray):
+            raise FormulaError(f"`{_source(node)}`: this is one number, without an index")
+        indices = index if isinstance(index, tuple) else (index,)
+        if len(indices) > value.ndim:
+            raise FormulaError(f"`{_source(node)}` has {len(indices)} indices, and this has {value.ndim}")
+        for place, size in zip(indices, value.shape, strict=False):
+            if isinstance(place, int) and not 0 <= place < size:
+                raise FormulaError(f"`{_source(node)}`: the index {place} is outside of 0 … {size - 1}")
+        entry = value[index]
+        return float(entry) if isinstance(entry, np.floating) else entry
 
     def _vector(self, node: ast.List | ast.Tuple, names: dict[str, Any]) -> Any:
         return array([self._value(item, names) for item in node.elts])
@@ -179,7 +188,10 @@ class Interpreter:
     def _attribute(self, node: ast.Attribute, names: dict[str, Any]) -> Any:
         if node.attr != "T":
             raise FormulaError(f"`{_source(node)}` is not allowed in an expression")
-        return transposed(self._value(node.value, names), lambda: _source(node))
+        value = self._value(node.value, names)
+        if not isinstance(value, np.ndarray):
+            raise FormulaError(f"`{_source(node)}`: one number has no transpose")
+        return value.T
 
     def _comparison(self, node: ast.Compare, _: dict[str, Any]) -> Any:
         raise FormulaError("a comparison can only be between the two sides of a constraint")

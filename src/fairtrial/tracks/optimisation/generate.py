@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -85,20 +84,19 @@ def _told(family: str, n: int, wanted: Wanted, number: int) -> Iterator[Draft]:
         own = model.reordered(draws) if variant else model
         told = tell(known[(first + variant) % len(known)], own, draws, mixed=variant > 0)
         identity = {"id": f"{original}-v{variant}", "variant_of": original} if variant else {"id": original}
-        document: dict[str, Any] = {**identity, "family": family, **told}
-        arguments = f"--family {family} --n {n} --seed {wanted.seed} --count {number}"
-        yield _draft(document_yaml(document), arguments + (f" --variants {variant}" if variant else ""), number)
+        text = document_yaml({**identity, "family": family, **told})
+        yield _draft(text, family, n, wanted, number, f" --variants {variant}" if variant else "")
 
 
 def _built_in(family: str, n: int, wanted: Wanted, number: int) -> Iterator[Draft]:
     """Return an instance of a family that has no stories."""
     if wanted.variants:
         raise FairtrialError(f"problems of {family} are formulas and have no other wordings: leave out --variants")
-    arguments = f"--family {family} --n {n} --seed {wanted.seed} --count {number}"
-    yield _draft(problem_yaml(make(family, n, wanted.seed + number - 1)), arguments, number)
+    yield _draft(problem_yaml(make(family, n, wanted.seed + number - 1)), family, n, wanted, number)
 
 
-def _draft(text: str, arguments: str, number: int) -> Draft:
+def _draft(text: str, family: str, n: int, wanted: Wanted, number: int, variants: str = "") -> Draft:
+    arguments = f"--family {family} --n {n} --seed {wanted.seed} --count {number}{variants}"
     text = f"# Number {number} of `fairtrial optim generate {arguments}`: the same on every machine.\n{text}"
     return Draft(text=text, problem=parse_problem(text))
 

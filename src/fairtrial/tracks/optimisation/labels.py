@@ -36,7 +36,7 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def certify_labels(
-    imported: Imported, *, sandbox: Sandbox = "bubblewrap", time_limit: float = 60.0, watch: Watch | None = None
+    imported: Imported, *, sandbox: Sandbox = "bubblewrap", watch: Watch | None = None
 ) -> tuple[Imported, list[Label]]:
     """Return the suite with its labels marked; one that its own reference model contradicts counts for nothing."""
     cases = imported.suite["cases"]
@@ -44,7 +44,7 @@ def certify_labels(
         models: dict[str, Problem | str] = dict.fromkeys(imported.references, reason)
     else:
         models = asyncio.run(_record_all(imported.references, sandbox))
-    solved = _solve({name: one for name, one in models.items() if isinstance(one, Problem)}, time_limit, watch)
+    solved = _solve({name: one for name, one in models.items() if isinstance(one, Problem)}, watch)
     labels = [_label(case, models.get(case["id"]), solved.get(case["id"])) for case in cases]
     marked = [_marked(case, label) for case, label in zip(cases, labels, strict=True)]
     findings = [*imported.findings, *(_sentence(label) for label in labels if label.kind == "wrong")]
@@ -96,17 +96,17 @@ async def _record(name: str, reference: Reference, sandbox: Sandbox) -> Problem 
         return f"its reference model cannot be read ({error})"
 
 
-def _solve(problems: dict[str, Problem], time_limit: float, watch: Watch | None) -> dict[str, Baseline | str]:
+def _solve(problems: dict[str, Problem], watch: Watch | None) -> dict[str, Baseline | str]:
     """Return an optimum for each problem; a model without one stops no other."""
     try:
-        found = baselines(list(problems.values()), CACHE, time_limit=time_limit, watch=watch)
+        found = baselines(list(problems.values()), CACHE, watch=watch)
         return dict(zip(problems, found, strict=True))
     except FairtrialError:
         pass
     solved: dict[str, Baseline | str] = {}
     for name, problem in problems.items():
         try:
-            solved[name] = baselines([problem], CACHE, time_limit=time_limit)[0]
+            solved[name] = baselines([problem], CACHE)[0]
         except FairtrialError as error:
             solved[name] = str(error)
     return solved
@@ -137,9 +137,9 @@ def _rounding(published: str, optimum: float) -> float:
 def _marked(case: dict[str, Any], label: Label) -> dict[str, Any]:
     if label.kind == "wrong":
         return {**case, "tags": ["wrong-label"], "weight": 0}
-    if label.kind != "certified" or label.optimum is None:
-        return {**case, "tags": [label.kind]}
     case = {**case, "tags": [label.kind]}
+    if label.optimum is None:
+        return case
     if baseline := (case.get("metadata") or {}).get("baseline"):
         known = {"objective": label.optimum, "status": "optimal", "certified": True, "solver": "reference model"}
         case["metadata"] = {**case["metadata"], "baseline": {**baseline, **known}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from importlib.util import find_spec
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from fairtrial.core.errors import NotInstalledError
 from fairtrial.tracks.optimisation.formula import FUNCTIONS, Interpreter
 from fairtrial.tracks.optimisation.problem import UNBOUNDED, Expression, Problem
+
+_RELATIONS = {"<=": operator.le, ">=": operator.ge, "==": operator.eq}
 
 
 def pyomo() -> Any:
@@ -41,13 +44,7 @@ def pyomo_model(problem: Problem) -> Any:
     model.objective = pe.Objective(expr=pyomo_expression(problem.objective, model.x, pe), sense=sense)
     model.rows = pe.ConstraintList()
     for row in problem.constraints:
-        body = pyomo_expression(row.body, model.x, pe)
-        if row.relation == "<=":
-            model.rows.add(body <= row.bound)
-        elif row.relation == ">=":
-            model.rows.add(body >= row.bound)
-        else:
-            model.rows.add(body == row.bound)
+        model.rows.add(_RELATIONS[row.relation](pyomo_expression(row.body, model.x, pe), row.bound))
     return model
 
 

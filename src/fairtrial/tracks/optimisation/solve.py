@@ -146,16 +146,18 @@ def _run(
     )
     version = ".".join(str(part) for part in solver.version() or ())
     label = "PySCIPOpt" if name.startswith("scip") else "HiGHS"
-    infeasible = (TerminationCondition.provenInfeasible, TerminationCondition.locallyInfeasible)
-    if results.termination_condition in infeasible:
-        return Solution("infeasible", None, None, label, version)
-    if results.termination_condition == TerminationCondition.unbounded:
-        return Solution("unbounded", None, None, label, version)
-    if results.termination_condition == TerminationCondition.infeasibleOrUnbounded:
+    ended = results.termination_condition
+    status = ""
+    if ended in (TerminationCondition.provenInfeasible, TerminationCondition.locallyInfeasible):
+        status = "infeasible"
+    elif ended == TerminationCondition.unbounded:
+        status = "unbounded"
+    elif ended == TerminationCondition.infeasibleOrUnbounded:
         status = _why_no_optimum(name, problem, _rest(started, time_limit), options)
+    elif results.solution_status not in (SolutionStatus.optimal, SolutionStatus.feasible):
+        status = "unknown"
+    if status:
         return Solution(status, None, None, label, version)
-    if results.solution_status not in (SolutionStatus.optimal, SolutionStatus.feasible):
-        return Solution("unknown", None, None, label, version)
     results.solution_loader.load_vars()
     x = [_value(model.x[i]) for i in range(problem.n)]
     status = "optimal" if results.solution_status == SolutionStatus.optimal else "feasible"
@@ -166,16 +168,11 @@ def _why_no_optimum(name: str, problem: Problem, time_limit: float, options: dic
     """Return whether a problem without an optimum is infeasible or unbounded: it is the latter if it has any point."""
     if not problem.constraints:  # a model without anything in it is nothing that solvers solve
         low, high = problem.box
-        return "infeasible" if any(math.ceil(low[i]) > math.floor(high[i]) for i in _bounded(problem)) else "unbounded"
+        bounded = [i for i in problem.integers if math.isfinite(low[i]) and math.isfinite(high[i])]
+        return "infeasible" if any(math.ceil(low[i]) > math.floor(high[i]) for i in bounded) else "unbounded"
     feasibility = msgspec.structs.replace(problem, objective=Expression())
     solution = _run(name, feasibility, time_limit, options)
     return "unbounded" if solution.x is not None else "infeasible" if solution.status == "infeasible" else "unknown"
-
-
-def _bounded(problem: Problem) -> list[int]:
-    """Return the whole-number variables with bounds on both sides."""
-    low, high = problem.box
-    return [i for i in problem.integers if math.isfinite(low[i]) and math.isfinite(high[i])]
 
 
 def _value(variable: Any) -> float:

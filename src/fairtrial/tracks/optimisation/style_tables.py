@@ -188,10 +188,10 @@ def _shown(cell: Cell | None, number: Callable[[float], str], below: Callable[[C
     return ShownCell(number(cell.mean), "" if spread is None else deviation(spread, number), below(cell))
 
 
-def differences(report: OptimisationReport, by: str = "difficulty") -> list[Difference]:
+def differences(report: OptimisationReport) -> list[Difference]:
     """Return every pair on all problems by the composite, then by the other measures, then by kind of problem."""
     found = report.comparisons
-    return [] if found is None else [*_overall(found), *_by_kind(found, by)]
+    return [] if found is None else [*_overall(found), *_by_difficulty(found)]
 
 
 def _overall(found: Comparisons) -> Iterator[Difference]:
@@ -203,12 +203,11 @@ def _overall(found: Comparisons) -> Iterator[Difference]:
             yield _shown_difference(HERE, pair, here.test.difference, here.test.ci95, tests, count, here.verdict)
 
 
-def _by_kind(found: Comparisons, by: str) -> Iterator[Difference]:
-    attribute = "category" if by == "family" else "tag" if by == "n" else by
+def _by_difficulty(found: Comparisons) -> Iterator[Difference]:
     for pair in found.pairs:
         for group in sorted(pair.groups, key=lambda one: in_order(one.value)):
-            if group.by == attribute:
-                yield _difference(kind_words(by, group.value), pair, group, group.p_value)
+            if group.by == "difficulty":
+                yield _difference(group.value, pair, group, group.p_value)
 
 
 def _difference(

@@ -14,6 +14,7 @@ from fairtrial.text.printable import significant
 from fairtrial.tracks.optimisation.cases import CACHE
 from fairtrial.tracks.optimisation.catalogue import ProblemSelection, baselines, select, verify_all
 from fairtrial.tracks.optimisation.certify import check_solved
+from fairtrial.tracks.optimisation.commands import time_limit_option
 from fairtrial.tracks.optimisation.export import problem_yaml
 from fairtrial.tracks.optimisation.folders import write_answer
 from fairtrial.tracks.optimisation.problem import Baseline, Problem
@@ -31,13 +32,7 @@ _OF_BASELINE = ("objective", "status", "gap", "bound", "certified", "solver", "v
 @option("--verify", is_flag=True, help="Solve all instances again and compare.")
 @option("--text", is_flag=True, help="Print the problem as it is sent to models.")
 @option("--export", type=click.Path(), metavar="FILE", help="Write the problem as a problem file; - prints it.")
-@option(
-    "--time-limit",
-    type=click.FloatRange(min=1),
-    default=60.0,
-    show_default=True,
-    help="Time limit for one problem, in seconds.",
-)
+@time_limit_option("Time limit for one problem, in seconds.")
 @json_option
 def command(
     problem: str | None,

@@ -11,6 +11,7 @@ import click
 from fairtrial.cli.options import json_option, option, print_json, quiet_option
 from fairtrial.text.printable import counted
 from fairtrial.tracks.optimisation.cases import show_progress
+from fairtrial.tracks.optimisation.commands import time_limit_option
 from fairtrial.tracks.optimisation.domains import DOMAINS, GROUPS, stories
 from fairtrial.tracks.optimisation.families import FAMILIES, FIXED
 from fairtrial.tracks.optimisation.generate import Wanted, generate
@@ -38,13 +39,7 @@ _INCOMPLETE = 2
     show_default=True,
     help="Number of other wordings of every problem: the same mathematics in another story, order and names.",
 )
-@option(
-    "--time-limit",
-    type=click.FloatRange(min=1),
-    default=60.0,
-    show_default=True,
-    help="Time limit for certifying one problem, in seconds.",
-)
+@time_limit_option("Time limit for certifying one problem, in seconds.")
 @option("--list", "listed", is_flag=True, help="List the families, and what --n counts in each.")
 @json_option
 @quiet_option

@@ -23,6 +23,7 @@ from fairtrial.config import parse_suite
 from fairtrial.core.errors import FairtrialError
 from fairtrial.text.printable import counted, printable
 from fairtrial.tracks.optimisation.analysis import OptimisationReport, optimisation_report
+from fairtrial.tracks.optimisation.commands import time_limit_option
 from fairtrial.tracks.optimisation.commands.generate import command as generate
 from fairtrial.tracks.optimisation.commands.optim_page import print_report, print_summary
 from fairtrial.tracks.optimisation.folders import describe_folder, read_folder, write_folder
@@ -162,13 +163,7 @@ def export(run: str, folder: str, store: str | None) -> None:
 @command.command("evaluate")
 @click.argument("folder", type=click.Path())
 @weights_option
-@option(
-    "--time-limit",
-    type=click.FloatRange(min=1),
-    default=60.0,
-    show_default=True,
-    help="Time limit for solving one problem of the folder, in seconds.",
-)
+@time_limit_option("Time limit for solving one problem of the folder, in seconds.")
 @credit_option
 @store_options
 def evaluate(

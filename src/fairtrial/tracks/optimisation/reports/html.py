@@ -10,10 +10,9 @@ from fairtrial.present.charts.svg import safe
 from fairtrial.present.figures import Links, leaders
 from fairtrial.reports.html_render import render as render_page
 from fairtrial.tracks.optimisation.analysis import OptimisationReport
-from fairtrial.tracks.optimisation.figure_tables import difference_table, format_steps_table, measured_table
 from fairtrial.tracks.optimisation.figures import answers_figure, effect_figure, style_figures, style_kinds
 from fairtrial.tracks.optimisation.methods import bibtex, citation, methods
-from fairtrial.tracks.optimisation.style_tables import differences, style_table
+from fairtrial.tracks.optimisation.style_tables import differences, format_table, style_table
 from fairtrial.tracks.optimisation.words import (
     composite_words,
     difference_note,
@@ -58,26 +57,18 @@ def view(report: OptimisationReport, links: Links) -> dict[str, Any]:
         "second": second_opinion(report),
         "warnings": warnings(report),
         "leaders": leaders(leaderboard, {}, links) if leaderboard else "",
-        "table": measured_table(measured.groups, measured.columns),
-        "table_note": measured.note,
-        "gaps": measured_table(gaps.groups, gaps.columns),
-        "gap_note": gaps.note,
-        "gap_notes": gaps.notes,
+        "measured": measured,
+        "gaps": gaps,
         "gap": gap_words(report),
-        "measures": measured.notes,
-        "differences": difference_table(differences(report)),
+        "differences": differences(report),
         "difference_note": difference_note(report),
         "interactions": interaction_lines(report),
         "figures": style_figures(report, order, links.arm),
         "kinds": [(title, figures) for by, title in KINDS if (figures := style_kinds(report, by, order))],
-        "kind_tables": [
-            (title, measured_table(rows, measured.columns))
-            for by, title in _MORE
-            if (rows := style_table(report, by)[1:])
-        ],
+        "kind_tables": [(title, groups) for by, title in _MORE if (groups := style_table(report, by)[1:])],
         "effect": "" if report.one_instance else effect_figure(report),
         "answers": answers_figure(report, order, lambda _: ""),
-        "steps": format_steps_table(report),
+        "steps": format_table(report),
         "lengths": length_lines(report),
         "methods": methods(report),
         "citation": citation(report),
