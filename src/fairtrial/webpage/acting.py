@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import operator
 import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
@@ -84,12 +85,8 @@ def _first_line(reason: Exception) -> str:
 def locate(page: Page, selector: str) -> Locator:
     """Return the visible elements that match a selector."""
     kind, _, rest = selector.partition("=")
-    if kind == "label":
-        matches = page.get_by_label(rest.strip().strip("\"'"))
-    elif kind == "placeholder":
-        matches = page.get_by_placeholder(rest.strip().strip("\"'"))
-    else:
-        matches = page.locator(selector)
+    by = {"label": page.get_by_label, "placeholder": page.get_by_placeholder}.get(kind)
+    matches = page.locator(selector) if by is None else by(rest.strip().strip("\"'"))
     return matches.filter(visible=True)
 
 
@@ -112,7 +109,6 @@ async def _step(scene: _Scene, step: Step) -> None:
 
 
 async def _handle(scene: _Scene, step: Step) -> None:
-    """Carry out a step that acts on an element."""
     clock = scene.clock
     if step.click is not None:
         await pointer.click(clock, await _first_visible(scene, step.click))
@@ -161,7 +157,6 @@ async def _choose(clock: Clock, field: Locator, choice: Choosing) -> None:
 
 
 async def _first_visible(scene: _Scene, selector: str) -> Locator:
-    """Wait for a visible match and return the first."""
     matches = locate(scene.page, selector)
 
     async def problem() -> str | None:
@@ -184,16 +179,18 @@ async def _mismatch(scene: _Scene, expected: Expectation) -> str | None:
     """Return what does not match an expectation; None if everything does."""
     name, matches = f"`{expected.selector}`", locate(scene.page, expected.selector)
     count = await matches.count()
-    counted = expected.count is not None or expected.at_least is not None or expected.at_most is not None
     if expected.visible is False:
         return f"{name} can be seen, and should not" if count else None
-    if expected.count is not None and count != expected.count:
-        return f"{count} × {name} instead of {expected.count}"
-    if expected.at_least is not None and count < expected.at_least:
-        return f"{count} × {name} instead of {expected.at_least} or more"
-    if expected.at_most is not None and count > expected.at_most:
-        return f"{count} × {name} instead of {expected.at_most} or fewer"
+    limits = (
+        (expected.count, operator.ne, ""),
+        (expected.at_least, operator.lt, " or more"),
+        (expected.at_most, operator.gt, " or fewer"),
+    )
+    for wanted, is_wrong, more in limits:
+        if wanted is not None and is_wrong(count, wanted):
+            return f"{count} × {name} instead of {wanted}{more}"
     if count == 0:
+        counted = any(wanted is not None for wanted, _, _ in limits)
         return None if counted else f"there is no {name} to be seen"
     first = matches.first
     return (
@@ -309,7 +306,6 @@ async def _picture(clock: Clock, element: Locator) -> bytes:
 
 
 async def _box(element: Locator) -> ScreenArea | None:
-    """Return the box of an element in whole pixels; None if it has no size."""
     bounds = await element.bounding_box(timeout=CALL_MS)
     if bounds is None:
         return None
@@ -319,7 +315,6 @@ async def _box(element: Locator) -> ScreenArea | None:
 
 
 def _intersection(one: ScreenArea | None, other: ScreenArea) -> ScreenArea | None:
-    """Return the intersection of two boxes; None if it is empty."""
     if one is None:
         return None
     left, top = max(one.x, other.x), max(one.y, other.y)

@@ -129,7 +129,6 @@ class BrowserProcess:
 
 
 def _renderer_memory(processes: list[dict[str, Any]]) -> int:
-    """Return the private memory of the renderer processes in bytes."""
     return sum(private_memory(process["id"]) for process in processes if process["type"] == "renderer")
 
 

@@ -49,9 +49,8 @@ class MousePosition(NamedTuple):
 async def click(clock: Clock, element: Locator, times: int = 1) -> None:
     """Click an element, once or several times."""
     point = await _reachable_point(clock, element, enabled=True)
-    counts = [count for count in range(1, times + 1) for _ in range(2)]
-    kinds = ["mousePressed", "mouseReleased"] * times
-    pressed = [_event(kind, point, count) for kind, count in zip(kinds, counts, strict=True)]
+    kinds = ("mousePressed", "mouseReleased")
+    pressed = [_event(kind, point, count) for count in range(1, times + 1) for kind in kinds]
     await clock.input(_event("mouseMoved", point), *pressed)
 
 

@@ -114,7 +114,6 @@ def _controls(measured: dict[str, Any]) -> Probe:
 
 
 def _some(items: list[str], count: int | None = None) -> str:
-    """Return the first three items and how many more there are."""
     count = len(items) if count is None else count
     shown = ", ".join(clipped(item, 100) for item in items[:3])
     return f"{shown} and {count - 3} more" if count > 3 else shown

@@ -134,7 +134,6 @@ class VirtualClock(Clock):
             await self._frame()
 
     async def _frame(self, **more: Any) -> dict[str, Any]:
-        """Advance the time by one frame and show it."""
         self.frames += 1
         await self._advance(FRAME_MS)
         if not self._arrived.is_set():

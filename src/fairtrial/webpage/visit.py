@@ -113,7 +113,6 @@ class Visit:
         return False
 
     async def _load_page(self, size: Size, rest_ms: int = _SETTLE_MS) -> Clock:
-        """Load a fresh copy of the page and let it settle."""
         if self._clock is None:
             self._clock = await self._open_tab()
         clock = self._watch.clock = self._clock

@@ -29,7 +29,7 @@ from fairtrial.tracks.optimisation.certify import baseline, components
 from fairtrial.tracks.optimisation.families import DEFAULT, FAMILIES, can_make, make
 from fairtrial.tracks.optimisation.folders import read_folder, write_folder
 from fairtrial.tracks.optimisation.model import pyomo_model
-from fairtrial.tracks.optimisation.problem import Baseline, Constraint, Expression, Problem, problem_digest
+from fairtrial.tracks.optimisation.problem import Baseline, Constraint, Expression, OptimisationProblem, problem_digest
 from fairtrial.tracks.optimisation.sample import random_points
 from fairtrial.tracks.optimisation.text import problem_text, statement
 from fairtrial.tracks.optimisation.verify import verify
@@ -125,7 +125,7 @@ class TestOneProblem:
     @given(KINDS)
     def test_the_same_seed_makes_the_same_problem(self, kind):
         assert problem_digest(make(*kind)) == problem_digest(make(*kind))
-        again = msgspec.json.decode(msgspec.json.encode(make(*kind)), type=Problem)
+        again = msgspec.json.decode(msgspec.json.encode(make(*kind)), type=OptimisationProblem)
         assert again == make(*kind) and problem_digest(again) == problem_digest(make(*kind))
         assert problem_digest(pickle.loads(pickle.dumps(again))) == problem_digest(again)
 
@@ -159,7 +159,7 @@ class TestOneProblem:
         assert len(make("original", 100, 2).constraints) == 20
 
 
-def _quadratic(problem: Problem) -> np.ndarray:
+def _quadratic(problem: OptimisationProblem) -> np.ndarray:
     matrix = np.zeros((problem.n, problem.n))
     for i, j, q in problem.objective.quadratic:
         matrix[i, j] += q / 2
@@ -230,7 +230,7 @@ class TestBaselines:
             by_name("nonsense")
 
 
-SMALL = Problem(
+SMALL = OptimisationProblem(
     id="small",
     family="small",
     n=2,

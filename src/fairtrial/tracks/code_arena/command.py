@@ -99,7 +99,6 @@ def command(
 
 
 def _document(lender: Path) -> dict[str, Any]:
-    """Return a suite as it is written."""
     import yaml
 
     try:
@@ -114,7 +113,6 @@ def _document(lender: Path) -> dict[str, Any]:
 
 
 def _compare_pages(store: str | None, outputs: tuple[str, ...], *, quiet: bool) -> int:
-    """Compare pages two at a time, print the result and write the output files."""
     opened = open_store(store)
     summary = run_coroutine(apair("latest", store=opened))
     if not quiet:

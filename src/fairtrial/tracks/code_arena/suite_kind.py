@@ -15,8 +15,18 @@ from fairtrial.core.experiment import Case
 from fairtrial.core.registry import nearest
 from fairtrial.tracks.code_arena import prompts as code_arena
 
-_FOR_PROBLEMS = ("family", "n", "seed", "time_limit", "styles", "match_length", "answer", "sandbox")
-_FOR_PROGRAMS = ("seconds", "memory_mb")
+_FOR_PROBLEMS = (
+    "family",
+    "n",
+    "seed",
+    "time_limit",
+    "styles",
+    "match_length",
+    "answer",
+    "sandbox",
+    "seconds",
+    "memory_mb",
+)
 _TIMEOUT = 300.0  # seconds; a page also takes longer
 
 
@@ -43,7 +53,7 @@ def with_defaults(source: SuiteSource, document: SuiteDocument) -> SuiteDocument
     """Set what pages need, unless the suite does: a scorer that opens them, enough tokens, and enough time."""
     assert document.suite is not None
     written = source.value["suite"]
-    for name in (*_FOR_PROBLEMS, *_FOR_PROGRAMS):
+    for name in _FOR_PROBLEMS:
         if isinstance(written, dict) and name in written:
             source.problem(
                 ("suite", name), f"`{name}` selects optimisation problems; it does not apply to the code arena"

@@ -200,7 +200,6 @@ def _shares(weights: tuple[float, float]) -> tuple[float, float]:
 
 
 def _scores(run: Run, share: tuple[float, float]) -> ScoreTable:
-    """Read the scores of a run, with both composites."""
     scores = read_scores(sources_of(run))
     for arm in scores.arms:
         for name, parts in composites(share).items():

@@ -15,7 +15,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.text.printable import counted
 from fairtrial.tracks.optimisation.answer import read_reference
 from fairtrial.tracks.optimisation.catalogue import by_name
-from fairtrial.tracks.optimisation.problem import Baseline, Floats, Problem
+from fairtrial.tracks.optimisation.problem import Baseline, Floats, OptimisationProblem
 from fairtrial.tracks.optimisation.problem_files import find_problem, problem_in
 
 BASELINE = "baseline.json"
@@ -29,7 +29,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     folder: Path
-    problem: Problem | None
+    problem: OptimisationProblem | None
     known_by: str  # the problem file, "built in", or baseline.json alone
     reference: Baseline | None
     reference_file: str  # its name; empty if there is none
@@ -92,7 +92,7 @@ def _reference_file(folder: Path) -> Path | None:
     return found[0] if found else None
 
 
-def _built_in(name: str) -> Problem | None:
+def _built_in(name: str) -> OptimisationProblem | None:
     try:
         return by_name(name)
     except FairtrialError:
@@ -134,7 +134,7 @@ def disagreement(instance: Instance, solved: Baseline) -> str:
     return _fault(problem, given.objective, x, solved.objective, instance.reference_file)
 
 
-def _fault(problem: Problem, stated: float, x: Floats, best: float, file: str) -> str:
+def _fault(problem: OptimisationProblem, stated: float, x: Floats, best: float, file: str) -> str:
     """Return what is wrong with a point that a file says to be the best."""
     violation, value = problem.violations(x).largest, problem.value(x)
     slack = 1e-5 * max(1.0, abs(best))

@@ -21,7 +21,7 @@ from fairtrial.tracks.optimisation.catalogue import (
     select,
 )
 from fairtrial.tracks.optimisation.certify import check_solved
-from fairtrial.tracks.optimisation.problem import Baseline, Problem
+from fairtrial.tracks.optimisation.problem import Baseline, OptimisationProblem
 from fairtrial.tracks.optimisation.problem_files import find_problems
 from fairtrial.tracks.optimisation.program import program_text
 from fairtrial.tracks.optimisation.solving import later
@@ -54,7 +54,7 @@ def _problem_cases(entry: SuiteEntry, first: int, folder: Path) -> list[Case]:
     return [msgspec.structs.replace(case, cluster=group) for case, group in zip(cases, groups, strict=True)]
 
 
-def _solved(problems: list[Problem], time_limit: float) -> list[Baseline]:
+def _solved(problems: list[OptimisationProblem], time_limit: float) -> list[Baseline]:
     """Return the baselines of problems; who only looks takes what is known, and starts no solver."""
     if not may_run_code() and not later.get():
         known = [known_baseline(problem, CACHE) or Baseline.unknown(problem, 0.0) for problem in problems]
@@ -98,7 +98,7 @@ def _case_without_problem(name: str, baseline: Baseline, position: int) -> Case:
     )
 
 
-def _selected(entry: SuiteEntry, folder: Path) -> list[Problem]:
+def _selected(entry: SuiteEntry, folder: Path) -> list[OptimisationProblem]:
     """Return the problems of the files if there are any, else the named ones, else the matching built-in ones."""
     selection = ProblemSelection(
         family=_as_tuple(entry.family),
@@ -118,7 +118,7 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, list) else (value,)
 
 
-def _case(problem: Problem, baseline: Baseline, position: int) -> Case:
+def _case(problem: OptimisationProblem, baseline: Baseline, position: int) -> Case:
     return Case(
         id=problem.id,
         input=problem_text(problem),
@@ -132,7 +132,7 @@ def _case(problem: Problem, baseline: Baseline, position: int) -> Case:
     )
 
 
-def _asking_for_code(case: Case, problem: Problem, entry: SuiteEntry) -> Case:
+def _asking_for_code(case: Case, problem: OptimisationProblem, entry: SuiteEntry) -> Case:
     """Return a case that asks for a program in place of the numbers; it is scored by what the program returns."""
     limits = {"seconds": entry.seconds, "memory_mb": entry.memory_mb}
     room = {"cpu": 1.0}  # a program for each processor: more at once would only be slower

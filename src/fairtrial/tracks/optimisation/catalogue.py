@@ -16,7 +16,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.registry import nearest
 from fairtrial.tracks.optimisation.families import DEFAULT, FAMILIES, FIXED, SMALL, can_make, make
 from fairtrial.tracks.optimisation.model import check_installed
-from fairtrial.tracks.optimisation.problem import Baseline, Floats, Problem, problem_digest
+from fairtrial.tracks.optimisation.problem import Baseline, Floats, OptimisationProblem, problem_digest
 from fairtrial.tracks.optimisation.solve import CERTIFIED
 from fairtrial.tracks.optimisation.solving import NotSolvedError, Stopped, later, solve_all
 from fairtrial.tracks.optimisation.worker import SolvingTask
@@ -37,7 +37,7 @@ class ProblemSelection(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
 
 
-def select(selection: ProblemSelection) -> list[Problem]:
+def select(selection: ProblemSelection) -> list[OptimisationProblem]:
     """Return the matching default instances; for another seed or other sizes, new ones of the same families."""
     unknown = [name for name in selection.family if name not in FAMILIES]
     if unknown:
@@ -63,7 +63,9 @@ def select(selection: ProblemSelection) -> list[Problem]:
     return matching + _more(matching, selection, count - len(matching))
 
 
-def matching(problems: Sequence[Problem], selection: ProblemSelection, ids: Sequence[str] = ()) -> list[Problem]:
+def matching(
+    problems: Sequence[OptimisationProblem], selection: ProblemSelection, ids: Sequence[str] = ()
+) -> list[OptimisationProblem]:
     """Return those of some problems that match a selection, or have these ids; at most `count`."""
     unknown = [name for name in ids if name not in {problem.id for problem in problems}]
     if unknown:
@@ -75,7 +77,7 @@ def matching(problems: Sequence[Problem], selection: ProblemSelection, ids: Sequ
     return chosen if selection.count is None else chosen[: selection.count]
 
 
-def _matches(problem: Problem, selection: ProblemSelection) -> bool:
+def _matches(problem: OptimisationProblem, selection: ProblemSelection) -> bool:
     return (
         (not selection.family or problem.family in selection.family)
         and (not selection.n or problem.n in selection.n)
@@ -83,7 +85,9 @@ def _matches(problem: Problem, selection: ProblemSelection) -> bool:
     )
 
 
-def _more(problems: Sequence[Problem], selection: ProblemSelection, count: int) -> list[Problem]:
+def _more(
+    problems: Sequence[OptimisationProblem], selection: ProblemSelection, count: int
+) -> list[OptimisationProblem]:
     """Return instances with further seeds of the same families and sizes, in turn."""
     kinds = [(p.family, p.n) for p in problems if p.family not in FIXED]
     if not kinds:
@@ -95,7 +99,7 @@ def _more(problems: Sequence[Problem], selection: ProblemSelection, count: int) 
     return [make(*kinds[number % len(kinds)], first + number // len(kinds)) for number in range(count)]
 
 
-def by_name(name: str) -> Problem:
+def by_name(name: str) -> OptimisationProblem:
     """Return an instance by its id (`box_qp-10`, `convex_qp-s3-50`) or by the label in its text (P6-10-1)."""
     if match := _LABEL.fullmatch(name):
         number, size, seed = (int(part) for part in match.groups())
@@ -119,7 +123,7 @@ def shipped() -> dict[str, Baseline]:
 
 
 def baselines(
-    problems: Sequence[Problem],
+    problems: Sequence[OptimisationProblem],
     cache: Path | None = None,
     *,
     time_limit: float = 60.0,
@@ -157,14 +161,14 @@ def baselines(
     ]
 
 
-def known_baseline(problem: Problem, cache: Path | None = None) -> Baseline | None:
+def known_baseline(problem: OptimisationProblem, cache: Path | None = None) -> Baseline | None:
     """Return the shipped or cached baseline of a problem; None if it would have to be solved."""
     digest = problem_digest(problem)
     found = shipped().get(digest) or _cached(cache, digest, problem)
     return None if found is None else msgspec.structs.replace(found, problem=problem.id)
 
 
-def _cached(cache: Path | None, digest: str, problem: Problem) -> Baseline | None:
+def _cached(cache: Path | None, digest: str, problem: OptimisationProblem) -> Baseline | None:
     path = cache / f"{digest}.json" if cache else None
     if path is None or not path.exists():
         return None
@@ -175,7 +179,7 @@ def _cached(cache: Path | None, digest: str, problem: Problem) -> Baseline | Non
     return found if _holds(problem, found) else None
 
 
-def _holds(problem: Problem, found: Baseline) -> bool:
+def _holds(problem: OptimisationProblem, found: Baseline) -> bool:
     """Return whether a point has the objective that was stored with it, perhaps by another version, and is feasible.
 
     Unlike numbers about runs it is not thrown away with every change of the code: it is part of the cases of plans.
@@ -214,7 +218,7 @@ def verify_all(time_limit: float = 60.0) -> Iterator[BaselineCheck]:
         yield _compare_baselines(problem, old, new)
 
 
-def _compare_baselines(problem: Problem, old: Baseline | None, new: Baseline) -> BaselineCheck:
+def _compare_baselines(problem: OptimisationProblem, old: Baseline | None, new: Baseline) -> BaselineCheck:
     if old is None:
         trouble, shown = "no shipped baseline", ""
     elif old.objective is None or old.x is None or new.objective is None:
@@ -226,7 +230,7 @@ def _compare_baselines(problem: Problem, old: Baseline | None, new: Baseline) ->
     return BaselineCheck(problem=problem.id, right=not trouble, message=trouble or shown)
 
 
-def _trouble(problem: Problem, objective: float, x: Floats, new: Baseline) -> str:
+def _trouble(problem: OptimisationProblem, objective: float, x: Floats, new: Baseline) -> str:
     """Return what is wrong with a certified solution; empty if nothing is."""
     violation = problem.violations(x).largest
     slack = 1e-6 * max(1.0, abs(objective))

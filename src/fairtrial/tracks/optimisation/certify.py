@@ -16,7 +16,7 @@ import numpy as np
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.tracks.optimisation.multistart import far_out, first_point, import_scipy, search
-from fairtrial.tracks.optimisation.problem import Baseline, Constraint, Expression, Floats, Problem
+from fairtrial.tracks.optimisation.problem import Baseline, Constraint, Expression, Floats, OptimisationProblem
 from fairtrial.tracks.optimisation.sample import random_objective
 from fairtrial.tracks.optimisation.solve import CERTIFIED, Solution, is_linear, solve
 
@@ -29,7 +29,11 @@ _NOT_TRIED = Solution("unknown", None, None, "", "")
 
 
 def baseline(
-    problem: Problem, *, time_limit: float = 60.0, known: Baseline | None = None, report: Report | None = None
+    problem: OptimisationProblem,
+    *,
+    time_limit: float = 60.0,
+    known: Baseline | None = None,
+    report: Report | None = None,
 ) -> Baseline:
     """Solve a problem within the time limit, and state how well the solution is certified.
 
@@ -69,7 +73,7 @@ def baseline(
 class _Progress:
     """The best that is known of a problem while it is being solved."""
 
-    def __init__(self, problem: Problem, time_limit: float, known: Baseline | None, report: Report) -> None:
+    def __init__(self, problem: OptimisationProblem, time_limit: float, known: Baseline | None, report: Report) -> None:
         self._problem, self._limit, self._report = problem, time_limit, report
         self._nothing, self._started = Baseline.unknown(problem, time_limit), time.monotonic()
         self._seconds: float | None = None
@@ -131,7 +135,7 @@ class _Progress:
         )
 
 
-def _solve_parts(problem: Problem, work: _Progress, kept: float) -> list[Solution]:
+def _solve_parts(problem: OptimisationProblem, work: _Progress, kept: float) -> list[Solution]:
     """Solve the independent parts one after the other; a point of the last one completes those of the others."""
     parts: list[Solution] = []
     points: dict[int, Sequence[float] | None] = {}
@@ -154,7 +158,7 @@ def _solve_parts(problem: Problem, work: _Progress, kept: float) -> list[Solutio
     return parts
 
 
-def check_distance(problem: Problem, x: Floats | None) -> None:
+def check_distance(problem: OptimisationProblem, x: Floats | None) -> None:
     """Raise FairtrialError if the search went out to where nothing ends, and further out is better still."""
     if x is None:
         return
@@ -172,14 +176,14 @@ def check_distance(problem: Problem, x: Floats | None) -> None:
             )
 
 
-def _chance(problem: Problem, seconds: float) -> float | None:
+def _chance(problem: OptimisationProblem, seconds: float) -> float | None:
     try:
         return random_objective(problem, seconds)
     except (MemoryError, ArithmeticError, ValueError):  # the region is too large, or its numbers are
         return None
 
 
-def _bound(problem: Problem, parts: Sequence[Solution], known: Baseline | None) -> float | None:
+def _bound(problem: OptimisationProblem, parts: Sequence[Solution], known: Baseline | None) -> float | None:
     """Return the best bound of the objective: from the solvers, from construction, or known already."""
     own = [part.bound for part in parts]
     joined = None if None in own else problem.objective.constant + math.fsum(b for b in own if b is not None)
@@ -189,8 +193,7 @@ def _bound(problem: Problem, parts: Sequence[Solution], known: Baseline | None) 
     return max(bounds) if problem.sense == "minimise" else min(bounds)
 
 
-def _is_better(problem: Problem, x: Floats, other: Floats | None) -> bool:
-    """Return whether a point is feasible, and better than another one."""
+def _is_better(problem: OptimisationProblem, x: Floats, other: Floats | None) -> bool:
     value = problem.value(x)
     if not math.isfinite(value) or problem.violations(x).largest > max(CERTIFIED, problem.tolerance):
         return False
@@ -199,19 +202,19 @@ def _is_better(problem: Problem, x: Floats, other: Floats | None) -> bool:
     return problem.better(value, problem.value(other))
 
 
-def _gap(problem: Problem, objective: float, bound: float | None) -> float | None:
+def _gap(problem: OptimisationProblem, objective: float, bound: float | None) -> float | None:
     sign = 1.0 if problem.sense == "minimise" else -1.0
     return None if bound is None else max(0.0, sign * (objective - bound)) / max(abs(objective), 1.0)
 
 
-def _certifies(problem: Problem, x: Floats | None, bound: float | None) -> bool:
+def _certifies(problem: OptimisationProblem, x: Floats | None, bound: float | None) -> bool:
     if x is None or bound is None or not math.isfinite(problem.value(x)):
         return False
     gap = _gap(problem, problem.value(x), bound)
     return gap is not None and gap <= CERTIFIED and problem.violations(x).largest <= CERTIFIED
 
 
-def _join(problem: Problem, points: Sequence[Sequence[float] | None]) -> Floats | None:
+def _join(problem: OptimisationProblem, points: Sequence[Sequence[float] | None]) -> Floats | None:
     """Return the joined points of the parts, clipped to the bounds, which solvers may slightly exceed."""
     x = np.zeros(problem.n)
     groups_of_variables = groups(problem)
@@ -226,7 +229,7 @@ def _join(problem: Problem, points: Sequence[Sequence[float] | None]) -> Floats 
     return np.asarray(np.clip(x, low, high), dtype=np.float64)
 
 
-def groups(problem: Problem) -> list[list[int]]:
+def groups(problem: OptimisationProblem) -> list[list[int]]:
     """Return the groups of variables that are connected by the objective or by a constraint."""
     parent = list(range(problem.n))
 
@@ -247,15 +250,15 @@ def groups(problem: Problem) -> list[list[int]]:
     return list(by_root.values())
 
 
-def components(problem: Problem) -> list[Problem]:
+def components(problem: OptimisationProblem) -> list[OptimisationProblem]:
     """Return the problem as independent problems; none of them has the constant of the objective."""
     return [_component(problem, group, number) for number, group in enumerate(groups(problem))]
 
 
-def _component(problem: Problem, group: list[int], number: int) -> Problem:
+def _component(problem: OptimisationProblem, group: list[int], number: int) -> OptimisationProblem:
     places = {i: place for place, i in enumerate(group)}
     rows = [row for row in problem.constraints if all(i in places for part in row.body.groups() for i in part)]
-    return Problem(
+    return OptimisationProblem(
         id=f"{problem.id}#{number}",
         family=problem.family,
         n=len(group),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,13 @@ from fairtrial.tracks.optimisation.algebra import Sum, add, as_expression, funct
 from fairtrial.tracks.optimisation.arrays import FormulaError, limited_work
 from fairtrial.tracks.optimisation.formula import Interpreter
 from fairtrial.tracks.optimisation.model import pyomo
-from fairtrial.tracks.optimisation.problem import UNBOUNDED, Constraint, Expression, Problem
+from fairtrial.tracks.optimisation.problem import UNBOUNDED, Constraint, Expression, OptimisationProblem
 from fairtrial.tracks.optimisation.structure import is_convex
 
 SUFFIXES = (".mps", ".lp")  # also compressed: .mps.gz
 
 
-def read_model_file(path: Path) -> Problem:
+def read_model_file(path: Path) -> OptimisationProblem:
     """Return the problem in an MPS or LP file, linear or quadratic, with or without integers."""
     try:
         import highspy
@@ -50,7 +50,7 @@ def read_model_file(path: Path) -> Problem:
         upper=tuple(_finite(float(value)) for value in lp.col_upper_),
         integers=tuple(integers),
         objective=objective,
-        constraints=tuple(row for line in _matrix(lp) for row in line),
+        constraints=[row for line in _matrix(lp) for row in line],
     )
 
 
@@ -106,7 +106,7 @@ def _row(body: Expression, low: float, high: float) -> list[Constraint]:
     return rows if high >= UNBOUNDED else [*rows, Constraint(body=body, relation="<=", bound=high)]
 
 
-def read_pyomo(path: Path, name: str = "") -> Problem:
+def read_pyomo(path: Path, name: str = "") -> OptimisationProblem:
     """Return the problem of a Pyomo model in a Python file: the model of that name, or the only one there is.
 
     The file is executed. A name may be that of a function that returns the model.
@@ -142,15 +142,15 @@ def _called(function: Any, name: str) -> Any:
         raise FairtrialError(f"{name} failed: {type(error).__name__}: {error}") from error
 
 
-def _from_pyomo(model: Any, name: str, pe: Any) -> Problem:
+def _from_pyomo(model: Any, name: str, pe: Any) -> OptimisationProblem:
     variables = [v for v in model.component_data_objects(pe.Var, active=True) if not v.fixed]
     objectives = list(model.component_data_objects(pe.Objective, active=True))
     if len(objectives) != 1:
         raise FairtrialError(f"{name}: a problem has one objective, and the model has {len(objectives)}")
-    terms = _Terms(variables)
+    read = _reader(variables)
     rows: list[Constraint] = []
     for constraint in model.component_data_objects(pe.Constraint, active=True):
-        body = terms.expression(constraint.body)
+        body = read(constraint.body)
         sides = ((-math.inf, pe.value(constraint.lower)), (math.inf, pe.value(constraint.upper)))
         low, high = (nowhere if value is None else float(value) for nowhere, value in sides)
         rows += _row(msgspec.structs.replace(body, constant=0.0), low - body.constant, high - body.constant)
@@ -161,34 +161,45 @@ def _from_pyomo(model: Any, name: str, pe: Any) -> Problem:
         lower=tuple(-UNBOUNDED if v.lb is None else float(v.lb) for v in variables),
         upper=tuple(UNBOUNDED if v.ub is None else float(v.ub) for v in variables),
         integers=tuple(i for i, v in enumerate(variables) if v.is_integer() or v.is_binary()),
-        objective=terms.expression(objectives[0].expr),
-        constraints=tuple(rows),
+        objective=read(objectives[0].expr),
+        constraints=rows,
     )
 
 
-class _Terms:
-    """Turns expressions of Pyomo into ours: as texts, with names for the variables that cannot be mistaken."""
+def _reader(variables: list[Any]) -> Callable[[Any], Expression]:
+    """Return what reads expressions of Pyomo: as texts, with names for the variables that cannot be mistaken."""
+    from pyomo.core.expr import expression_to_string
+    from pyomo.core.expr.symbol_map import SymbolMap
 
-    def __init__(self, variables: list[Any]) -> None:
-        self._names = {id(variable): f"v{i}" for i, variable in enumerate(variables)}
-        known = {f"v{i}": Sum.variable(i) for i in range(len(variables))}
-        self._interpreter = Interpreter(known, functions(), add)
+    names = {id(variable): f"v{i}" for i, variable in enumerate(variables)}
+    interpreter = Interpreter({f"v{i}": Sum.variable(i) for i in range(len(variables))}, functions(), add)
 
-    def expression(self, expression: Any) -> Expression:
-        from pyomo.core.expr import expression_to_string
-        from pyomo.core.expr.symbol_map import SymbolMap
-
-        symbols = SymbolMap(lambda variable: self._names.get(id(variable), variable.name))
+    def read(expression: Any) -> Expression:
+        symbols = SymbolMap(lambda variable: names.get(id(variable), variable.name))
         text = expression_to_string(expression, verbose=False, smap=symbols, compute_values=True)
-        return as_expression(Sum.of(self._interpreter.value(text)))
+        return as_expression(Sum.of(interpreter.value(text)))
+
+    return read
 
 
 def _finite(value: float) -> float:
     return math.copysign(UNBOUNDED, value) if abs(value) >= UNBOUNDED else value
 
 
-def _problem(name: str, names: Sequence[str], **known: Any) -> Problem:
+def _problem(
+    name: str, names: Sequence[str], *, sense: Any, objective: Expression, constraints: list[Constraint], **more: Any
+) -> OptimisationProblem:
     if not names:
         raise FairtrialError(f"{name} has no variables")
-    convex = is_convex(*(known[key] for key in ("objective", "sense", "constraints", "integers")))
-    return Problem(id=name, family=name, n=len(names), seed=0, convex=convex, names=tuple(names), **known)
+    return OptimisationProblem(
+        id=name,
+        family=name,
+        n=len(names),
+        seed=0,
+        sense=sense,
+        objective=objective,
+        constraints=tuple(constraints),
+        convex=is_convex(objective, sense, constraints, more["integers"]),
+        names=tuple(names),
+        **more,
+    )

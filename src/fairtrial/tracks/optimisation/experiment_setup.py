@@ -12,7 +12,7 @@ import msgspec
 from fairtrial.analyse.run import Run
 from fairtrial.config.styles import added_words
 from fairtrial.core.experiment import Case
-from fairtrial.tracks.optimisation.problem import Baseline, Problem
+from fairtrial.tracks.optimisation.problem import Baseline, OptimisationProblem
 from fairtrial.tracks.optimisation.verify import GapKind, gap_kind
 
 _BATCH = 250
@@ -54,7 +54,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
 
 def setup_of(run: Run) -> Setup:
     """Return what was run."""
-    problems: list[Problem] = []
+    problems: list[OptimisationProblem] = []
     baselines: list[Baseline] = []
     levels: Counter[str] = Counter()
     gaps: Counter[GapKind] = Counter()
@@ -68,7 +68,7 @@ def setup_of(run: Run) -> Setup:
         if baselines[-1].status != "infeasible":
             gaps[gap_kind(baselines[-1], known=data.get("problem") is not None)] += 1
         if data.get("problem") is not None:
-            problems.append(msgspec.convert(data["problem"], Problem))
+            problems.append(msgspec.convert(data["problem"], OptimisationProblem))
         sizes.add(problems[-1].n if data.get("problem") is not None else len(baselines[-1].x or ()))
     context, arms = run.context, run.plan_arms
     replayed = all(arm.target.kind == "replay" for arm in arms)

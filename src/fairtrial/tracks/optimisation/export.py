@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from fairtrial.tracks.optimisation.formula import RESERVED
-from fairtrial.tracks.optimisation.problem import UNBOUNDED, Expression, Problem, Square
+from fairtrial.tracks.optimisation.problem import UNBOUNDED, Expression, OptimisationProblem, Square
 from fairtrial.tracks.optimisation.text import joined, number, times
 
 _SHORT = 6  # terms that are written out; longer sums become vectors and matrices
@@ -16,7 +16,7 @@ _NAME = "x"
 _WIDTH = 110
 
 
-def problem_yaml(problem: Problem) -> str:
+def problem_yaml(problem: OptimisationProblem) -> str:
     """Return a problem as the text of a file."""
     writer = _ExpressionWriter(problem)
     document = {
@@ -67,7 +67,7 @@ _Dumper.add_representer(list, _represent_list)
 _Dumper.add_representer(dict, _represent_dict)
 
 
-def _variables(problem: Problem) -> list[dict[str, Any]]:
+def _variables(problem: OptimisationProblem) -> list[dict[str, Any]]:
     """Return the variables under their own names if these can be read back, else as one vector for each kind."""
     whole = set(problem.integers)
     return [
@@ -82,7 +82,7 @@ def _variables(problem: Problem) -> list[dict[str, Any]]:
     ]
 
 
-def _groups(problem: Problem) -> list[tuple[str, list[int], bool]]:
+def _groups(problem: OptimisationProblem) -> list[tuple[str, list[int], bool]]:
     whole = set(problem.integers)
     runs: list[list[int]] = []
     for i in range(problem.n):
@@ -93,7 +93,7 @@ def _groups(problem: Problem) -> list[tuple[str, list[int], bool]]:
     return [(_NAME if len(runs) == 1 else f"{_NAME}{place}", run, False) for place, run in enumerate(runs)]
 
 
-def _named_groups(problem: Problem) -> list[tuple[str, list[int], bool]]:
+def _named_groups(problem: OptimisationProblem) -> list[tuple[str, list[int], bool]]:
     """Return names with their variables; empty if a file cannot have such a name, or the numbers are not in order."""
     whole = set(problem.integers)
     groups: dict[str, list[int]] = {}
@@ -121,7 +121,7 @@ def _number(value: float) -> float:
 class _ExpressionWriter:
     """Writes expressions; long linear parts and their numbers go into `data`."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: OptimisationProblem) -> None:
         self._problem = problem
         self.data: dict[str, Any] = {}
         entries = _variables(problem)

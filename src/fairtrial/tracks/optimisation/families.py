@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.tracks.optimisation.problem import Constraint, Expression, Monomial, Problem, Square, Wave
+from fairtrial.tracks.optimisation.problem import Constraint, Expression, Monomial, OptimisationProblem, Square, Wave
 
 Rng = np.random.Generator
 Row = tuple[tuple[int, float], ...]
@@ -53,14 +53,14 @@ def _linear(row: Row, relation: str, bound: float) -> Constraint:
     return Constraint(body=Expression(linear=row), relation=relation, bound=float(bound))  # type: ignore[arg-type]
 
 
-def original(n: int, seed: int) -> Problem:
+def original(n: int, seed: int) -> OptimisationProblem:
     """Minimise Σx² with Σx ≥ 0 and −10 ≤ x ≤ 10; seed 2 writes the constraint 20 times."""
     rows = (_linear(_ones(n), ">=", 0.0),) * (20 if seed == 2 else 1)
     objective = Expression(quadratic=tuple((i, i, 1.0) for i in range(n)))
     return _problem("original", n, seed, objective, rows, **_box(n, -10, 10))
 
 
-def convex_qp(n: int, seed: int) -> Problem:
+def convex_qp(n: int, seed: int) -> OptimisationProblem:
     """A convex quadratic with sparse inequalities."""
     rng = _rng("convex_qp", n, seed)
     inside = _point(rng, n, -3, 3)
@@ -76,7 +76,7 @@ def convex_qp(n: int, seed: int) -> Problem:
     return _problem("convex_qp", n, seed, objective, rows, **_box(n, -5, 5))
 
 
-def sparse_equality_qp(n: int, seed: int) -> Problem:
+def sparse_equality_qp(n: int, seed: int) -> OptimisationProblem:
     """A chain of coupled variables with sparse equalities."""
     rng = _rng("sparse_equality_qp", n, seed)
     inside = _point(rng, n, -2, 2)
@@ -94,7 +94,7 @@ def sparse_equality_qp(n: int, seed: int) -> Problem:
     return _problem("sparse_equality_qp", n, seed, objective, rows, **_box(n, -5, 5))
 
 
-def portfolio(n: int, seed: int) -> Problem:
+def portfolio(n: int, seed: int) -> OptimisationProblem:
     """Risk of a few factors against return, on the simplex, with a cap on every share."""
     rng = _rng("portfolio", n, seed)
     factors = [tuple((i, _uniform(rng, -1, 2, 2)) for i in range(n)) for _ in range(2)]
@@ -106,7 +106,7 @@ def portfolio(n: int, seed: int) -> Problem:
     return _problem("portfolio", n, seed, objective, [_linear(_ones(n), "==", 1.0)], **_box(n, 0, 0.4))
 
 
-def least_squares(n: int, seed: int) -> Problem:
+def least_squares(n: int, seed: int) -> OptimisationProblem:
     """Least squares with bounds; the unbounded solution lies partly outside."""
     rng = _rng("least_squares", n, seed)
     squares = []
@@ -117,7 +117,7 @@ def least_squares(n: int, seed: int) -> Problem:
     return _problem("least_squares", n, seed, Expression(squares=tuple(squares)), [], **_box(n, -1, 1))
 
 
-def box_qp(n: int, seed: int) -> Problem:
+def box_qp(n: int, seed: int) -> OptimisationProblem:
     """An indefinite quadratic in a box: dense for n = 10, a band of neighbours where n is larger."""
     rng = _rng("box_qp", n, seed)
     reach = n if n <= 10 else 2
@@ -132,7 +132,7 @@ def box_qp(n: int, seed: int) -> Problem:
     return _problem("box_qp", n, seed, objective, [], convex=False, **_box(n, -1, 1))
 
 
-def bilinear(n: int, seed: int) -> Problem:
+def bilinear(n: int, seed: int) -> OptimisationProblem:
     """Blending with pools: blocks of 5 variables (two inputs, two outputs, a quality), and one common supply."""
     if n % 5:
         raise FairtrialError(f"the family bilinear comes in blocks of 5 variables: {n} is not a multiple of 5")
@@ -174,7 +174,7 @@ def bilinear(n: int, seed: int) -> Problem:
     return _problem("bilinear", n, seed, objective, rows, convex=False, lower=lower, upper=tuple(upper))
 
 
-def rosenbrock(n: int, seed: int) -> Problem:
+def rosenbrock(n: int, seed: int) -> OptimisationProblem:
     """The curved valley: Σ 100(x_{i+1} − x_i²)² + (1 − x_i)², written out as monomials."""
     monomials = []
     for i, j in pairwise(range(n)):
@@ -188,7 +188,7 @@ def rosenbrock(n: int, seed: int) -> Problem:
     return _problem("rosenbrock", n, seed, objective, [], convex=False, floor=0.0, **_box(n, -2, 2))
 
 
-def trigonometric(n: int, seed: int) -> Problem:
+def trigonometric(n: int, seed: int) -> OptimisationProblem:
     """Many local minima: a bowl with waves that have other centres."""
     rng = _rng("trigonometric", n, seed)
     middles = [_uniform(rng, -2, 2) for _ in range(n)]
@@ -201,7 +201,7 @@ def trigonometric(n: int, seed: int) -> Problem:
     return _problem("trigonometric", n, seed, objective, [], convex=False, **_box(n, -5, 5))
 
 
-def tight(n: int, seed: int) -> Problem:
+def tight(n: int, seed: int) -> OptimisationProblem:
     """A convex quadratic in slices one hundredth thick."""
     rng = _rng("tight", n, seed)
     inside = _point(rng, n, -1, 1)
@@ -216,7 +216,7 @@ def tight(n: int, seed: int) -> Problem:
     return _problem("tight", n, seed, objective, rows, tight=True, **_box(n, -4, 4))
 
 
-def mixed_integer(n: int, seed: int) -> Problem:
+def mixed_integer(n: int, seed: int) -> OptimisationProblem:
     """A packing problem: whole numbers of every item, two limits."""
     rng = _rng("mixed_integer", n, seed)
     values = tuple((i, float(rng.integers(5, 40))) for i in range(n))
@@ -238,7 +238,7 @@ def mixed_integer(n: int, seed: int) -> Problem:
     )
 
 
-def infeasible(n: int, seed: int) -> Problem:
+def infeasible(n: int, seed: int) -> OptimisationProblem:
     """A simple quadratic with contradictory constraints: three rows whose sum cannot be satisfied."""
     rng = _rng("infeasible", n, seed)
     inside = _point(rng, n, -2, 2)
@@ -255,7 +255,7 @@ def infeasible(n: int, seed: int) -> Problem:
     return _problem("infeasible", n, seed, objective, rows, **_box(n, -5, 5))
 
 
-FAMILIES: dict[str, Callable[[int, int], Problem]] = {
+FAMILIES: dict[str, Callable[[int, int], OptimisationProblem]] = {
     function.__name__: function
     for function in (
         original,
@@ -304,7 +304,7 @@ def can_make(family: str, n: int, seed: int) -> bool:
     return seed in FIXED[family]
 
 
-def make(family: str, n: int, seed: int = 1) -> Problem:
+def make(family: str, n: int, seed: int = 1) -> OptimisationProblem:
     """Return one instance."""
     if family not in FAMILIES:
         raise FairtrialError(f"unknown family `{family}`; choose one of {', '.join(FAMILIES)}")
@@ -322,9 +322,9 @@ def _problem(
     objective: Expression,
     constraints: Sequence[Constraint],
     **more: object,
-) -> Problem:
+) -> OptimisationProblem:
     name = family if seed == 1 else f"{family}-s{seed}"
-    return Problem(
+    return OptimisationProblem(
         id=f"{name}-{n}",
         family=family,
         n=n,

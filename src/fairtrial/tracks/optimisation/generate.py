@@ -17,7 +17,7 @@ from fairtrial.tracks.optimisation.domains.story import tell
 from fairtrial.tracks.optimisation.draws import Draws
 from fairtrial.tracks.optimisation.export import document_yaml, problem_yaml
 from fairtrial.tracks.optimisation.families import FAMILIES, FIXED, make
-from fairtrial.tracks.optimisation.problem import Baseline, Problem
+from fairtrial.tracks.optimisation.problem import Baseline, OptimisationProblem
 from fairtrial.tracks.optimisation.problem_file import parse_problem
 
 CERTIFICATES = "certificates.json"
@@ -37,7 +37,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """A generated problem: the text of its file, and what is in it."""
 
     text: str
-    problem: Problem
+    problem: OptimisationProblem
 
 
 class Rejected(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +89,6 @@ def _told(family: str, n: int, wanted: Wanted, number: int) -> Iterator[Draft]:
 
 
 def _built_in(family: str, n: int, wanted: Wanted, number: int) -> Iterator[Draft]:
-    """Return an instance of a family that has no stories."""
     if wanted.variants:
         raise FairtrialError(f"problems of {family} are formulas and have no other wordings: leave out --variants")
     yield _draft(problem_yaml(make(family, n, wanted.seed + number - 1)), family, n, wanted, number)
@@ -120,7 +119,7 @@ def generate(wanted: Wanted, folder: Path, *, time_limit: float = 60.0, watch: W
     return Generated(files=_write(folder, kept, certificates), certificates=certificates, rejected=rejected)
 
 
-def _fault(problem: Problem, baseline: Baseline, by_id: dict[str, Baseline]) -> str:
+def _fault(problem: OptimisationProblem, baseline: Baseline, by_id: dict[str, Baseline]) -> str:
     """Return why a problem is not kept; empty if it is."""
     if not baseline.certified:
         bound = "no bound" if baseline.gap is None else f"a gap of {baseline.gap:.1e}"

@@ -15,7 +15,7 @@ from fairtrial.foreign.suites import Imported, Reference
 from fairtrial.tracks.optimisation.cases import CACHE
 from fairtrial.tracks.optimisation.catalogue import baselines
 from fairtrial.tracks.optimisation.export import document_yaml
-from fairtrial.tracks.optimisation.problem import Baseline, Problem
+from fairtrial.tracks.optimisation.problem import Baseline, OptimisationProblem
 from fairtrial.tracks.optimisation.problem_file import parse_problem
 from fairtrial.tracks.optimisation.recording import FOLDER
 
@@ -41,10 +41,10 @@ def certify_labels(
     """Return the suite with its labels marked; one that its own reference model contradicts counts for nothing."""
     cases = imported.suite["cases"]
     if imported.references and (reason := _not_run(sandbox)):
-        models: dict[str, Problem | str] = dict.fromkeys(imported.references, reason)
+        models: dict[str, OptimisationProblem | str] = dict.fromkeys(imported.references, reason)
     else:
         models = asyncio.run(_record_all(imported.references, sandbox))
-    solved = _solve({name: one for name, one in models.items() if isinstance(one, Problem)}, watch)
+    solved = _solve({name: one for name, one in models.items() if isinstance(one, OptimisationProblem)}, watch)
     labels = [_label(case, models.get(case["id"]), solved.get(case["id"])) for case in cases]
     marked = [_marked(case, label) for case, label in zip(cases, labels, strict=True)]
     findings = [*imported.findings, *(_sentence(label) for label in labels if label.kind == "wrong")]
@@ -58,10 +58,10 @@ def _not_run(sandbox: Sandbox) -> str:
     return missing_sandbox(sandbox)
 
 
-async def _record_all(references: Mapping[str, Reference], sandbox: Sandbox) -> dict[str, Problem | str]:
+async def _record_all(references: Mapping[str, Reference], sandbox: Sandbox) -> dict[str, OptimisationProblem | str]:
     places = asyncio.Semaphore(_AT_ONCE)
 
-    async def one(name: str, reference: Reference) -> Problem | str:
+    async def one(name: str, reference: Reference) -> OptimisationProblem | str:
         async with places:
             return await _record(name, reference, sandbox)
 
@@ -69,7 +69,7 @@ async def _record_all(references: Mapping[str, Reference], sandbox: Sandbox) -> 
     return dict(zip(references, models, strict=True))
 
 
-async def _record(name: str, reference: Reference, sandbox: Sandbox) -> Problem | str:
+async def _record(name: str, reference: Reference, sandbox: Sandbox) -> OptimisationProblem | str:
     """Return the model of a reference program, or why there is none."""
     task = {"call": reference.call, "arguments": reference.arguments}
     try:
@@ -96,7 +96,7 @@ async def _record(name: str, reference: Reference, sandbox: Sandbox) -> Problem 
         return f"its reference model cannot be read ({error})"
 
 
-def _solve(problems: dict[str, Problem], watch: Watch | None) -> dict[str, Baseline | str]:
+def _solve(problems: dict[str, OptimisationProblem], watch: Watch | None) -> dict[str, Baseline | str]:
     """Return an optimum for each problem; a model without one stops no other."""
     try:
         found = baselines(list(problems.values()), CACHE, watch=watch)
@@ -112,7 +112,7 @@ def _solve(problems: dict[str, Problem], watch: Watch | None) -> dict[str, Basel
     return solved
 
 
-def _label(case: dict[str, Any], model: Problem | str | None, solved: Baseline | str | None) -> Label:
+def _label(case: dict[str, Any], model: OptimisationProblem | str | None, solved: Baseline | str | None) -> Label:
     published = case["expected"]
     common: dict[str, Any] = {"case": case["id"], "published": published}
     if model is None:

@@ -15,17 +15,17 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.text.printable import counted
 from fairtrial.tracks.optimisation.cases import CACHE
 from fairtrial.tracks.optimisation.catalogue import baselines, by_name
-from fairtrial.tracks.optimisation.problem import Problem
+from fairtrial.tracks.optimisation.problem import OptimisationProblem
 from fairtrial.tracks.optimisation.text import statement
 
 
 class Tools:
     """The tools; problems are known by their ids, those of one's own before the built-in ones."""
 
-    def __init__(self, own: Sequence[Problem] = ()) -> None:
+    def __init__(self, own: Sequence[OptimisationProblem] = ()) -> None:
         self._own = {problem.id: problem for problem in own}
 
-    def _problem(self, name: str) -> Problem:
+    def _problem(self, name: str) -> OptimisationProblem:
         return self._own.get(name) or by_name(name)
 
     def evaluate(self, problem: str, x: list[float]) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def as_safe_tool(tool: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def serve(own: Sequence[Problem] = ()) -> None:
+def serve(own: Sequence[OptimisationProblem] = ()) -> None:
     """Serve the tools on stdin and stdout."""
     from mcp.server.mcpserver import MCPServer
 

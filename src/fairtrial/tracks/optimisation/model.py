@@ -10,7 +10,7 @@ import numpy as np
 
 from fairtrial.core.errors import NotInstalledError
 from fairtrial.tracks.optimisation.formula import FUNCTIONS, Interpreter
-from fairtrial.tracks.optimisation.problem import UNBOUNDED, Expression, Problem
+from fairtrial.tracks.optimisation.problem import UNBOUNDED, Expression, OptimisationProblem
 
 _RELATIONS = {"<=": operator.le, ">=": operator.ge, "==": operator.eq}
 
@@ -30,7 +30,7 @@ def check_installed() -> None:
         raise NotInstalledError("solving problems", "optim")
 
 
-def pyomo_model(problem: Problem) -> Any:
+def pyomo_model(problem: OptimisationProblem) -> Any:
     """Return the model of a problem; `model.x[i]` are the variables, counted from 0."""
     pe = pyomo()
     model = pe.ConcreteModel(problem.id)

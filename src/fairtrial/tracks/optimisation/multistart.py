@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairtrial.core.errors import NotInstalledError
-from fairtrial.tracks.optimisation.problem import Constraint, Floats, Problem
+from fairtrial.tracks.optimisation.problem import Constraint, Floats, OptimisationProblem
 from fairtrial.tracks.optimisation.sample import finite_box
 
 _STARTS = 60
@@ -30,7 +30,10 @@ Found = Callable[[Floats], None]
 
 
 def search(
-    problem: Problem, time_limit: float, known: Sequence[float] | Floats | None = None, found: Found | None = None
+    problem: OptimisationProblem,
+    time_limit: float,
+    known: Sequence[float] | Floats | None = None,
+    found: Found | None = None,
 ) -> Floats | None:
     """Return the best feasible point found; it also starts from a known point, and never returns a worse one.
 
@@ -51,7 +54,7 @@ def search(
     return best
 
 
-def first_point(problem: Problem, seconds: float) -> Floats | None:
+def first_point(problem: OptimisationProblem, seconds: float) -> Floats | None:
     """Return a feasible point near 0, if a few tries find one: better than none if a solver finds none in time."""
     deadline = time.monotonic() + seconds
     low, high = problem.box
@@ -62,7 +65,7 @@ def first_point(problem: Problem, seconds: float) -> Floats | None:
     return next((point for point in starts if time.monotonic() < deadline and _is_feasible(problem, point)), None)
 
 
-def far_out(problem: Problem, start: Floats, seconds: float) -> Floats | None:
+def far_out(problem: OptimisationProblem, start: Floats, seconds: float) -> Floats | None:
     """Return a point far out, if steps along a single variable without a bound lead to ever larger objectives.
 
     It costs little, and saves solvers from looking for an optimum where there is none.
@@ -80,7 +83,7 @@ def far_out(problem: Problem, start: Floats, seconds: float) -> Floats | None:
     return None
 
 
-def _starts(problem: Problem, known: Floats | None, deadline: float) -> Iterator[Floats]:
+def _starts(problem: OptimisationProblem, known: Floats | None, deadline: float) -> Iterator[Floats]:
     """Yield the points to start from: what is known, then points of the box at random."""
     if known is not None:
         yield known
@@ -90,8 +93,7 @@ def _starts(problem: Problem, known: Floats | None, deadline: float) -> Iterator
         yield rng.uniform(low, high)
 
 
-def _climb(problem: Problem, start: Floats, deadline: float) -> Iterator[Floats]:
-    """Yield ever better feasible points from a starting point upwards."""
+def _climb(problem: OptimisationProblem, start: Floats, deadline: float) -> Iterator[Floats]:
     if _is_feasible(problem, start):
         yield start
     point = _local(problem, start, deadline)
@@ -100,7 +102,7 @@ def _climb(problem: Problem, start: Floats, deadline: float) -> Iterator[Floats]
         yield from _improved(problem, point, deadline)
 
 
-def _is_better(problem: Problem, a: Floats, b: Floats) -> bool:
+def _is_better(problem: OptimisationProblem, a: Floats, b: Floats) -> bool:
     return problem.better(problem.value(a), problem.value(b))
 
 
@@ -109,7 +111,7 @@ def _check_time(deadline: float) -> None:
         raise _SearchOverError
 
 
-def _rounded(problem: Problem, x: Floats) -> Floats:
+def _rounded(problem: OptimisationProblem, x: Floats) -> Floats:
     low, high = problem.box
     point = np.clip(x, low, high)
     integers = list(problem.integers)
@@ -117,7 +119,7 @@ def _rounded(problem: Problem, x: Floats) -> Floats:
     return np.asarray(point, dtype=np.float64)
 
 
-def _is_feasible(problem: Problem, x: Floats) -> bool:
+def _is_feasible(problem: OptimisationProblem, x: Floats) -> bool:
     return bool(np.isfinite(problem.value(x))) and problem.violations(x).largest <= _FEASIBLE
 
 
@@ -134,7 +136,7 @@ def _minimize() -> Any:
     return minimize
 
 
-def _local(problem: Problem, start: Floats, deadline: float) -> Floats:
+def _local(problem: OptimisationProblem, start: Floats, deadline: float) -> Floats:
     """Return the end of a sequential quadratic programme over the variables that are not whole numbers."""
     integers = set(problem.integers)
     free = [i for i in range(problem.n) if i not in integers]
@@ -175,7 +177,7 @@ def _as_scipy(row: Constraint, whole: Any, free: list[int]) -> dict[str, Any]:
     }
 
 
-def _improved(problem: Problem, x: Floats, deadline: float) -> Iterator[Floats]:
+def _improved(problem: OptimisationProblem, x: Floats, deadline: float) -> Iterator[Floats]:
     """Yield points with better whole numbers: a step up or down at a time, twice as far while that helps."""
     changed = bool(problem.integers)
     while changed:
@@ -189,7 +191,7 @@ def _improved(problem: Problem, x: Floats, deadline: float) -> Iterator[Floats]:
                     yield x
 
 
-def _moved(problem: Problem, x: Floats, i: int, step: float) -> Floats | None:
+def _moved(problem: OptimisationProblem, x: Floats, i: int, step: float) -> Floats | None:
     """Return a point with another value of a variable, if that is feasible and better."""
     other = x.copy()
     other[i] = float(x[i]) + step

@@ -193,7 +193,7 @@ class Constraint(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return max(0.0, excess) / self.norm
 
 
-class Problem(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class OptimisationProblem(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A problem instance. `convex` and `tight` determine its difficulty, unless it is stated."""
 
     id: str
@@ -292,7 +292,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     sense: Literal["minimise", "maximise"] | None = None  # if it is all that is known of a problem
 
     @classmethod
-    def unknown(cls, problem: Problem, time_limit: float) -> Baseline:
+    def unknown(cls, problem: OptimisationProblem, time_limit: float) -> Baseline:
         """Return that nothing is known of a problem after this many seconds."""
         times = {"seconds": time_limit, "time_limit": time_limit}
         about = {"problem": problem.id, "status": "unknown", "digest": problem_digest(problem)}
@@ -303,7 +303,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
         status = "infeasible" if self.status == "infeasible" else "optimal" if self.certified else "timeout"
         return {"x": self.x, "objective_value": self.objective, "status": status}
 
-    def as_reference(self, problem: Problem) -> dict[str, Any]:
+    def as_reference(self, problem: OptimisationProblem) -> dict[str, Any]:
         """Return the baseline as an answer, with what other answers can be compared with."""
         more = {"sense": problem.sense, "bound": self.bound, "random_objective": self.random_objective}
         return {**self.as_answer(), **more}
@@ -317,7 +317,7 @@ NOTHING_KNOWN: dict[str, Any] = {
 }
 
 
-def problem_digest(problem: Problem) -> str:
+def problem_digest(problem: OptimisationProblem) -> str:
     """Return a 16-character hash of what is solved, whatever it is called: a baseline belongs to it."""
     import hashlib
 

@@ -21,7 +21,7 @@ from fairtrial.tracks.optimisation.answer import read_answer
 from fairtrial.tracks.optimisation.arrays import FormulaError, limited_work
 from fairtrial.tracks.optimisation.formula import RESERVED, Interpreter
 from fairtrial.tracks.optimisation.matrix_file import MatrixError, read_numbers
-from fairtrial.tracks.optimisation.problem import UNBOUNDED, Constraint, Expression, Problem
+from fairtrial.tracks.optimisation.problem import UNBOUNDED, Constraint, Expression, OptimisationProblem
 from fairtrial.tracks.optimisation.structure import is_convex
 from fairtrial.tracks.optimisation.text import problem_text
 
@@ -60,7 +60,7 @@ class ProblemDocument(Keys, frozen=True, kw_only=True):
     bound: Annotated[float | None, Meta(description="A bound of the objective that is known by construction.")] = None
 
 
-def read_problem(path: Path) -> Problem:
+def read_problem(path: Path) -> OptimisationProblem:
     """Return the problem in a YAML or JSON file; raise ProblemsError with all its mistakes."""
     try:
         text = path.read_text("utf-8")
@@ -74,7 +74,9 @@ def read_problem(path: Path) -> Problem:
     return parse_problem(text, file=str(path), folder=path.parent, default_id=name)
 
 
-def parse_problem(text: str, *, file: str = "problem", folder: Path | None = None, default_id: str = "") -> Problem:
+def parse_problem(
+    text: str, *, file: str = "problem", folder: Path | None = None, default_id: str = ""
+) -> OptimisationProblem:
     """Return the problem in a text."""
     source = SuiteSource(text, file, Variables({}))
     faults: Problems = []
@@ -101,7 +103,7 @@ class _DocumentReader:
         self._integers: list[int] = []
         self._known: dict[str, Any] = {}
 
-    def problem(self, default_id: str) -> Problem | None:
+    def problem(self, default_id: str) -> OptimisationProblem | None:
         document = self._document
         for index, entry in enumerate(document.variables):
             self._add_variable(entry, index)
@@ -124,10 +126,10 @@ class _DocumentReader:
             self._source.problem(("text",), "contains a complete answer, which a model could repeat; leave it out")
         return problem
 
-    def _built(self, name: str, objective: Expression, constraints: list[Constraint]) -> Problem:
+    def _built(self, name: str, objective: Expression, constraints: list[Constraint]) -> OptimisationProblem:
         document = self._document
         sense = _SENSES[document.sense[:3]]
-        return Problem(
+        return OptimisationProblem(
             id=name,
             family=document.family or name,
             n=len(self._names),

@@ -10,7 +10,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.trust import within
 from fairtrial.tracks.optimisation.catalogue import by_name
 from fairtrial.tracks.optimisation.exchange import SUFFIXES, read_model_file, read_pyomo
-from fairtrial.tracks.optimisation.problem import Problem
+from fairtrial.tracks.optimisation.problem import OptimisationProblem
 from fairtrial.tracks.optimisation.problem_file import read_problem
 
 _TEXTS = (".yaml", ".yml", ".json")
@@ -18,7 +18,7 @@ _KEYS = ("variables", "objective")
 _MAX_SNIFFED = 10_000_000  # bytes of a file that is opened to see what it is
 
 
-def find_problem(name: str, folder: Path = Path()) -> Problem:
+def find_problem(name: str, folder: Path = Path()) -> OptimisationProblem:
     """Return a problem: `box_qp-10`, `own.yaml`, `own.mps`, `own.lp`, or `own.py:model`, which is executed.
 
     Args:
@@ -39,9 +39,9 @@ def find_problem(name: str, folder: Path = Path()) -> Problem:
     return by_name(name)
 
 
-def find_problems(names: list[str], folder: Path = Path()) -> list[Problem]:
+def find_problems(names: list[str], folder: Path = Path()) -> list[OptimisationProblem]:
     """Return the problems of files and folders; in folders, all files that are problems and no Python code."""
-    problems: list[Problem] = []
+    problems: list[OptimisationProblem] = []
     for name in names:
         path = within(folder, name.rpartition(":")[0] or name)
         if path.is_dir():
@@ -51,7 +51,7 @@ def find_problems(names: list[str], folder: Path = Path()) -> list[Problem]:
             problems += [find_problem(str(file)) for file in files]
         else:
             problems.append(find_problem(name, folder))
-    seen: dict[str, Problem] = {}
+    seen: dict[str, OptimisationProblem] = {}
     for problem in problems:
         if seen.setdefault(problem.id, problem) is not problem:
             raise FairtrialError(f"two problems are called `{problem.id}`; give one of them another `id`")

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.tracks.optimisation.answer import STEPS, Answered, read_answer, without_prompt
-from fairtrial.tracks.optimisation.problem import Problem
+from fairtrial.tracks.optimisation.problem import OptimisationProblem
 from fairtrial.tracks.optimisation.text import statement
 
 RUNNER = Path(__file__).with_name("program_runner.py")
@@ -31,14 +31,14 @@ FORMAT = (
 )
 
 
-def program_text(problem: Problem, *, seconds: float = SECONDS, memory_mb: float = MEMORY_MB) -> str:
+def program_text(problem: OptimisationProblem, *, seconds: float = SECONDS, memory_mb: float = MEMORY_MB) -> str:
     """Return the problem and the request for a program, which is the same in every style."""
     tolerance = f"{problem.tolerance:g}".replace("e-0", "e-")
     request = FORMAT.format(n=problem.n, tolerance=tolerance, seconds=seconds, memory_mb=memory_mb)
     return f"{statement(problem)}\n\n{request}"
 
 
-def variable_names(problem: Problem) -> tuple[str, ...]:
+def variable_names(problem: OptimisationProblem) -> tuple[str, ...]:
     """Return the names of the variables in the text of a problem."""
     return problem.names if problem.text else tuple(f"x_{i}" for i in range(1, problem.n + 1))
 
@@ -56,7 +56,6 @@ def find_program(text: str, prompt: str = "") -> tuple[str | None, bool, bool]:
 
 
 def _is_program(text: str) -> bool:
-    """Return whether a text without code blocks is a program as a whole."""
     if "def solve" not in text and "ConcreteModel" not in text:
         return False
     try:

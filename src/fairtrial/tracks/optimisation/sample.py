@@ -8,7 +8,7 @@ import time
 import msgspec
 import numpy as np
 
-from fairtrial.tracks.optimisation.problem import Expression, Floats, Problem
+from fairtrial.tracks.optimisation.problem import Expression, Floats, OptimisationProblem
 from fairtrial.tracks.optimisation.solve import solve
 
 _POINTS = 200
@@ -20,7 +20,7 @@ _ISOTROPIC = 0.3  # share of steps in any direction
 _WHOLE = 2**62  # whole numbers beyond cannot be drawn
 
 
-def random_objective(problem: Problem, time_limit: float = 60.0) -> float | None:
+def random_objective(problem: OptimisationProblem, time_limit: float = 60.0) -> float | None:
     """Return the mean objective of seeded random feasible points; None if none was found."""
     deadline = time.monotonic() + time_limit
     finite: list[float] = []
@@ -31,7 +31,7 @@ def random_objective(problem: Problem, time_limit: float = 60.0) -> float | None
     return float(np.mean(finite)) if finite else None
 
 
-def random_points(problem: Problem, time_limit: float = 60.0) -> list[Floats]:
+def random_points(problem: OptimisationProblem, time_limit: float = 60.0) -> list[Floats]:
     """Return points from the whole box if enough of them are feasible; else from a random walk inside linear
     constraints; else the corners that a solver finds in random directions."""
     rng = np.random.default_rng(_SEED)
@@ -46,7 +46,7 @@ def random_points(problem: Problem, time_limit: float = 60.0) -> list[Floats]:
     return _corners(problem, rng, deadline, _CORNERS)
 
 
-def finite_box(problem: Problem, deadline: float = math.inf) -> tuple[Floats, Floats]:
+def finite_box(problem: OptimisationProblem, deadline: float = math.inf) -> tuple[Floats, Floats]:
     """Return the bounds, with finite ones where a variable has none.
 
     These are what the linear constraints imply, found by linear programmes; where they imply nothing, ten times the
@@ -70,7 +70,7 @@ def finite_box(problem: Problem, deadline: float = math.inf) -> tuple[Floats, Fl
     return np.minimum(low, high), np.maximum(low, high)
 
 
-def _rejection_sample(problem: Problem, rng: np.random.Generator, deadline: float) -> list[Floats]:
+def _rejection_sample(problem: OptimisationProblem, rng: np.random.Generator, deadline: float) -> list[Floats]:
     constraints = list(problem.constraints)
     points: list[Floats] = []
     for _ in range(_TRIES // _AT_ONCE):
@@ -87,7 +87,7 @@ def _rejection_sample(problem: Problem, rng: np.random.Generator, deadline: floa
     return points
 
 
-def _draw(problem: Problem, rng: np.random.Generator) -> Floats:
+def _draw(problem: OptimisationProblem, rng: np.random.Generator) -> Floats:
     """Return random points of the box, one a row."""
     low, high = problem.box
     integers = list(problem.integers)
@@ -103,7 +103,7 @@ def _draw(problem: Problem, rng: np.random.Generator) -> Floats:
     return points
 
 
-def _plausible(problem: Problem, points: Floats) -> Floats:
+def _plausible(problem: OptimisationProblem, points: Floats) -> Floats:
     """Return the points that violate no linear constraint by much, which is checked for all at once."""
     rows = [row for row in problem.constraints if row.body.is_linear]
     matrix, low, high = _rows(msgspec.structs.replace(problem, constraints=tuple(rows)))
@@ -113,7 +113,7 @@ def _plausible(problem: Problem, points: Floats) -> Floats:
     return points[((at >= low[:count] - slack) & (at <= high[:count] + slack)).all(axis=1)]
 
 
-def _random_walk(problem: Problem, rng: np.random.Generator, deadline: float) -> list[Floats]:
+def _random_walk(problem: OptimisationProblem, rng: np.random.Generator, deadline: float) -> list[Floats]:
     """Hit and run: from a point inside, move in a random direction to a random feasible position on that line.
 
     Directions connect corners of the region, so that thin and high-dimensional regions are crossed too; they do not
@@ -148,7 +148,7 @@ def _random_walk(problem: Problem, rng: np.random.Generator, deadline: float) ->
     return points
 
 
-def _rows(problem: Problem) -> tuple[Floats, Floats, Floats]:
+def _rows(problem: OptimisationProblem) -> tuple[Floats, Floats, Floats]:
     """Return every linear constraint and bound as low ≤ row·x ≤ high."""
     rows = np.zeros((len(problem.constraints), problem.n))
     low, high = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
@@ -170,7 +170,7 @@ def _null_space(matrix: Floats) -> Floats:
     return np.asarray(directions[rank:].T, dtype=np.float64)
 
 
-def _corners(problem: Problem, rng: np.random.Generator, deadline: float, count: int) -> list[Floats]:
+def _corners(problem: OptimisationProblem, rng: np.random.Generator, deadline: float, count: int) -> list[Floats]:
     """Return corners of the feasible region: the furthest points in random directions, found by a solver."""
     corners: list[Floats] = []
     for _ in range(count):

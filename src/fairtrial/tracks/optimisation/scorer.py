@@ -15,7 +15,7 @@ from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.text.printable import clipped
 from fairtrial.tracks.optimisation.answer import STEPS, Answered, read_answer
-from fairtrial.tracks.optimisation.problem import Baseline, Problem
+from fairtrial.tracks.optimisation.problem import Baseline, OptimisationProblem
 from fairtrial.tracks.optimisation.program import (
     FAILURES,
     MEMORY_MB,
@@ -102,7 +102,9 @@ class Optimisation(Scorer, frozen=True, kw_only=True):
         answered = read_answer(context.response, n, truncated=truncated, prompt=_asked(context))
         return self._scored(problem, baseline, answered)
 
-    async def _score_code(self, context: ScoreContext, problem: Problem | None, baseline: Baseline) -> Score | Unscored:
+    async def _score_code(
+        self, context: ScoreContext, problem: OptimisationProblem | None, baseline: Baseline
+    ) -> Score | Unscored:
         """Run the program in an answer, and score what it returns as if that were the answer."""
         if reason := await asyncio.to_thread(missing_sandbox, self.sandbox):
             return Unscored(kind="sandbox", message=reason)
@@ -129,7 +131,7 @@ class Optimisation(Scorer, frozen=True, kw_only=True):
         details = {"program": program, "output": clipped(ran.output, _MAX_OUTPUT), "sandbox": self.sandbox}
         return _with_code(self._scored(problem, baseline, answered), failure, details, ran=not failure)
 
-    def _scored(self, problem: Problem | None, baseline: Baseline, answered: Answered) -> Score:
+    def _scored(self, problem: OptimisationProblem | None, baseline: Baseline, answered: Answered) -> Score:
         tolerance = self.tolerance or (1e-6 if problem is None else problem.tolerance)
         if problem is None:
             verified = compare_with_baseline(baseline, answered)
@@ -158,11 +160,13 @@ def _with_code(score: Score, failure: str, details: dict[str, Any], *, ran: bool
     )
 
 
-def problem_of(case: Case) -> tuple[Problem | None, Baseline]:
+def problem_of(case: Case) -> tuple[OptimisationProblem | None, Baseline]:
     """Return the problem and the baseline stored in a case; None if only a baseline is known."""
     data: dict[str, Any] = case.metadata or {}
     problem = data.get("problem")
-    return None if problem is None else msgspec.convert(problem, Problem), msgspec.convert(data["baseline"], Baseline)
+    return None if problem is None else msgspec.convert(problem, OptimisationProblem), msgspec.convert(
+        data["baseline"], Baseline
+    )
 
 
 def _asked(context: ScoreContext) -> str:

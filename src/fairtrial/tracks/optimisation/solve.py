@@ -12,7 +12,7 @@ import numpy as np
 
 from fairtrial.core.errors import NotInstalledError
 from fairtrial.tracks.optimisation.model import pyomo, pyomo_model
-from fairtrial.tracks.optimisation.problem import Expression, Floats, Problem
+from fairtrial.tracks.optimisation.problem import Expression, Floats, OptimisationProblem
 
 CERTIFIED = 1e-6  # the largest relative gap of a certified optimum
 MEMORY_MB = 4096  # of a process that solves
@@ -32,7 +32,7 @@ class Solution(NamedTuple):
 Found = Callable[[list[float]], None]  # called with points on the way, each better than the one before
 
 
-def get_ready(problem: Problem) -> None:
+def get_ready(problem: OptimisationProblem) -> None:
     """Import what solving a problem needs, which takes a second or more on a busy machine."""
     pyomo()
     from pyomo.contrib.solver.common.factory import SolverFactory
@@ -40,7 +40,7 @@ def get_ready(problem: Problem) -> None:
     SolverFactory("highs" if is_linear(problem) else "scip_direct").available()
 
 
-def solve(problem: Problem, time_limit: float, found: Found | None = None) -> Solution:
+def solve(problem: OptimisationProblem, time_limit: float, found: Found | None = None) -> Solution:
     """Solve a problem with the right solver: HiGHS cannot solve non-convex ones, and SCIP is slow on convex ones."""
     if is_linear(problem):
         return _highs(problem, time_limit)
@@ -65,12 +65,12 @@ def _rest(started: float, time_limit: float) -> float:
     return max(0.1, time_limit - (time.monotonic() - started))
 
 
-def is_linear(problem: Problem) -> bool:
+def is_linear(problem: OptimisationProblem) -> bool:
     """Return whether objective and constraints are linear."""
     return problem.objective.is_linear and all(row.body.is_linear for row in problem.constraints)
 
 
-def _highs(problem: Problem, time_limit: float) -> Solution:
+def _highs(problem: OptimisationProblem, time_limit: float) -> Solution:
     tight = {
         "primal_feasibility_tolerance": 1e-9,
         "dual_feasibility_tolerance": 1e-9,
@@ -83,7 +83,7 @@ def _highs(problem: Problem, time_limit: float) -> Solution:
     return solution._replace(bound=_convex_bound(problem, np.asarray(solution.x), _rest(started, time_limit)))
 
 
-def _convex_bound(problem: Problem, x: Floats, time_limit: float) -> float | None:
+def _convex_bound(problem: OptimisationProblem, x: Floats, time_limit: float) -> float | None:
     """Return a lower bound of a convex objective: the dual bound of the linear programme over its tangent plane.
 
     A convex objective lies above its tangent plane. For any duals of the right sign, the remaining slope is minimised
@@ -101,7 +101,7 @@ def _convex_bound(problem: Problem, x: Floats, time_limit: float) -> float | Non
     return problem.value(x) - float(slope @ x) + lowest
 
 
-def _dual_bound(problem: Problem, slope: Floats, duals: Floats) -> float:
+def _dual_bound(problem: OptimisationProblem, slope: Floats, duals: Floats) -> float:
     """Return Σ y·b + min over the box of (slope − Aᵀy)·x, with y ≥ 0 for ≥ and y ≤ 0 for ≤, for a minimisation."""
     rest, total = slope.copy(), 0.0
     for row, dual in zip(problem.constraints, duals, strict=True):
@@ -115,7 +115,7 @@ def _dual_bound(problem: Problem, slope: Floats, duals: Floats) -> float:
     return float(total + np.sum(ends))
 
 
-def _scip(problem: Problem, time_limit: float, found: Found | None = None) -> Solution:
+def _scip(problem: OptimisationProblem, time_limit: float, found: Found | None = None) -> Solution:
     memory = 0.7 * MEMORY_MB  # it then stops and tells what it has, which one without memory cannot
     options = {"display/verblevel": 0, "limits/gap": 1e-7, "numerics/feastol": 1e-9, "limits/memory": memory}
     started = time.monotonic()
@@ -127,7 +127,7 @@ def _scip(problem: Problem, time_limit: float, found: Found | None = None) -> So
 
 
 def _run(
-    name: str, problem: Problem, time_limit: float, options: dict[str, Any], found: Found | None = None
+    name: str, problem: OptimisationProblem, time_limit: float, options: dict[str, Any], found: Found | None = None
 ) -> Solution:
     started = time.monotonic()
     model = pyomo_model(problem)  # importing it registers the solvers
@@ -164,7 +164,7 @@ def _run(
     return Solution(status, x, _finite(results.objective_bound), label, version, _duals(model, results))
 
 
-def _why_no_optimum(name: str, problem: Problem, time_limit: float, options: dict[str, Any]) -> str:
+def _why_no_optimum(name: str, problem: OptimisationProblem, time_limit: float, options: dict[str, Any]) -> str:
     """Return whether a problem without an optimum is infeasible or unbounded: it is the latter if it has any point."""
     if not problem.constraints:  # a model without anything in it is nothing that solvers solve
         low, high = problem.box

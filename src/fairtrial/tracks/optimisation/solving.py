@@ -24,7 +24,7 @@ import numpy as np
 from fairtrial.core.errors import FairtrialError, InterruptedWorkError, WorkFirstError
 from fairtrial.text.printable import counted
 from fairtrial.tracks.optimisation.certify import check_distance
-from fairtrial.tracks.optimisation.problem import Baseline, Problem
+from fairtrial.tracks.optimisation.problem import Baseline, OptimisationProblem
 from fairtrial.tracks.optimisation.solve import MEMORY_MB
 from fairtrial.tracks.optimisation.worker import Reply, SolvingTask
 
@@ -45,7 +45,7 @@ later: ContextVar[bool] = ContextVar("later", default=False)
 class NotSolvedError(WorkFirstError):
     """Problems have no baseline yet, and this is not the time to solve them."""
 
-    def __init__(self, problems: Sequence[Problem], time_limit: float) -> None:
+    def __init__(self, problems: Sequence[OptimisationProblem], time_limit: float) -> None:
         self.problems, self.time_limit = tuple(problems), time_limit
         names = ", ".join(problem.id for problem in self.problems[:3])
         more = f" and {len(self.problems) - 3} more" if len(self.problems) > 3 else ""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fairtrial.tracks.optimisation.families import FAMILIES
-from fairtrial.tracks.optimisation.problem import Constraint, Expression, Formula, Problem, problem_digest
+from fairtrial.tracks.optimisation.problem import Constraint, Expression, Formula, OptimisationProblem, problem_digest
 
 _FLOAT = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?")
 
@@ -21,20 +21,20 @@ FORMAT = (
 )
 
 
-def label(problem: Problem) -> str:
+def label(problem: OptimisationProblem) -> str:
     """Return a neutral name: the name of the family would reveal that a problem is infeasible."""
     if not problem.seed:  # from a file
         return f"P-{problem_digest(problem)[:6]}"
     return f"P{list(FAMILIES).index(problem.family) + 1}-{problem.n}-{problem.seed}"
 
 
-def problem_text(problem: Problem) -> str:
+def problem_text(problem: OptimisationProblem) -> str:
     """Return the problem and the format instructions, which are the same in every style."""
     tolerance = f"{problem.tolerance:g}".replace("e-0", "e-")
     return f"{statement(problem)}\n\n{FORMAT.format(n=problem.n, tolerance=tolerance)}"
 
 
-def statement(problem: Problem) -> str:
+def statement(problem: OptimisationProblem) -> str:
     """Return the problem without the format instructions; a text of its own says what the numbers of x are."""
     if problem.text:
         return f"{problem.text}\n\n{_order(problem)}"
@@ -52,13 +52,12 @@ def statement(problem: Problem) -> str:
     return "\n".join(lines)
 
 
-def constraint_texts(problem: Problem) -> list[str]:
+def constraint_texts(problem: OptimisationProblem) -> list[str]:
     """Return every constraint as written in the problem."""
     return [_constraint(row, problem.n) for row in problem.constraints]
 
 
-def _order(problem: Problem) -> str:
-    """Say which variable each number of x belongs to."""
+def _order(problem: OptimisationProblem) -> str:
     groups: dict[str, list[str]] = {}
     for name in problem.names:
         groups.setdefault(name.partition("[")[0], []).append(name)
@@ -66,7 +65,7 @@ def _order(problem: Problem) -> str:
     return f'In "x", give the values in this order: {", ".join(name for names in listed for name in names)}.'
 
 
-def _domain(problem: Problem) -> str:
+def _domain(problem: OptimisationProblem) -> str:
     if not problem.integers:
         return "real numbers"
     if len(problem.integers) == problem.n:
@@ -74,7 +73,7 @@ def _domain(problem: Problem) -> str:
     return f"real numbers; integers are: {', '.join(f'x_{i + 1}' for i in problem.integers)}"
 
 
-def _bounds(problem: Problem) -> Iterator[str]:
+def _bounds(problem: OptimisationProblem) -> Iterator[str]:
     low, high = problem.box
     pairs = list(zip(low.tolist(), high.tolist(), strict=True))
     if len(set(pairs)) == 1:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairtrial.text.printable import significant
 from fairtrial.tracks.optimisation.answer import Answered
-from fairtrial.tracks.optimisation.problem import Baseline, Floats, Problem
+from fairtrial.tracks.optimisation.problem import Baseline, Floats, OptimisationProblem
 
 GapKind = Literal["chance", "relative", "absolute", "exact"]
 _NEARLY_ZERO = 1e-8  # of an optimum: the guide divides by at least this, so a relative gap says nothing there
@@ -35,7 +35,12 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify(
-    problem: Problem, baseline: Baseline, answered: Answered, *, tolerance: float = 1e-6, report_tolerance: float = 1e-3
+    problem: OptimisationProblem,
+    baseline: Baseline,
+    answered: Answered,
+    *,
+    tolerance: float = 1e-6,
+    report_tolerance: float = 1e-3,
 ) -> Verified:
     """Compute quality, gaps and feasibility of an answer, and what it misreported."""
     if baseline.status == "infeasible":
@@ -135,7 +140,7 @@ def _quality(gap: float, violation: float, tolerance: float) -> float:
     return 100 * (1 - gap) if violation <= tolerance else 50 * (1 - gap) * max(0.0, 1 - violation)
 
 
-def _evaluate(problem: Problem, x: Floats) -> tuple[float, float]:
+def _evaluate(problem: OptimisationProblem, x: Floats) -> tuple[float, float]:
     """Return the objective and the largest violation; infinite if the numbers are too large to compute with."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -94,7 +94,6 @@ def _verdict(pair: Comparison) -> str:
 
 
 def _table_note(report: OptimisationReport) -> str:
-    """Say what is in a cell of the table."""
     if report.one_instance:
         return (
             "The mean over the answers, their standard deviation (sd), and the 95 % interval of the mean over answers "

@@ -16,7 +16,7 @@ from typing import IO, Literal
 
 import msgspec
 
-from fairtrial.tracks.optimisation.problem import Baseline, Problem
+from fairtrial.tracks.optimisation.problem import Baseline, OptimisationProblem
 
 _PR_SET_PDEATHSIG = 1
 _SIGKILL = 9
@@ -26,7 +26,7 @@ _NICE = 5  # whoever waits for a page, or types, comes first
 class SolvingTask(msgspec.Struct, frozen=True, kw_only=True):
     """A problem to solve, what is known of it, and the seconds that there are for it."""
 
-    problem: Problem
+    problem: OptimisationProblem
     time_limit: float
     known: Baseline | None = None
 

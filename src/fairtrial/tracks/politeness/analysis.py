@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations
 
 import msgspec
@@ -84,7 +85,7 @@ def replication(run: Run) -> Replication:
                 min=stats.min,
                 max=stats.max,
                 runs=stats.count,
-                missing=missing.get(name, 0),
+                missing=missing[name],
             )
         )
     targets = list(dict.fromkeys(tone.target for tone in tones))
@@ -92,13 +93,13 @@ def replication(run: Run) -> Replication:
     return Replication(run_id=run.id, questions=run.plan.case_count, tones=tones, pairs=pairs)
 
 
-def _by_repeat(run: Run) -> tuple[dict[str, dict[int, float]], dict[str, int]]:
+def _by_repeat(run: Run) -> tuple[dict[str, dict[int, float]], Counter[str]]:
     """Return the accuracy of every arm in each repeat (a run of the papers), and how many scores are missing."""
     sums: dict[str, dict[int, list[float]]] = {}
-    missing: dict[str, int] = {}
+    missing: Counter[str] = Counter()
     for trial in run.trials():
         if trial.score is None:
-            missing[trial.arm] = missing.get(trial.arm, 0) + 1
+            missing[trial.arm] += 1
             continue
         sums.setdefault(trial.arm, {}).setdefault(trial.repeat, []).append(trial.score)
     means = {arm: {repeat: float(np.mean(own[repeat])) for repeat in sorted(own)} for arm, own in sums.items()}

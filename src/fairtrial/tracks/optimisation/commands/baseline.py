@@ -17,7 +17,7 @@ from fairtrial.tracks.optimisation.certify import check_solved
 from fairtrial.tracks.optimisation.commands import time_limit_option
 from fairtrial.tracks.optimisation.export import problem_yaml
 from fairtrial.tracks.optimisation.folders import write_answer
-from fairtrial.tracks.optimisation.problem import Baseline, Problem
+from fairtrial.tracks.optimisation.problem import Baseline, OptimisationProblem
 from fairtrial.tracks.optimisation.problem_files import find_problem
 from fairtrial.tracks.optimisation.text import problem_text
 
@@ -79,7 +79,7 @@ def command(
     return 0
 
 
-def _export(problem: Problem, file: str) -> int:
+def _export(problem: OptimisationProblem, file: str) -> int:
     if file == "-":
         click.echo(problem_yaml(problem), nl=False)
         return 0

@@ -220,7 +220,6 @@ def report(
 
 
 def _show(report: OptimisationReport, *, as_json: bool, by: str | None = None, details: bool = False) -> None:
-    """Print a report, as one JSON document or as tables."""
     if as_json:
         print_plain_json(document(report))
     else:

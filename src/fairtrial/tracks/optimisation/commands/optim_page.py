@@ -71,7 +71,6 @@ def _print_tables(console: Console, report: OptimisationReport, by: str | None) 
 
 
 def _print_gaps(console: Console, report: OptimisationReport, by: str | None) -> None:
-    """Print relative and absolute gaps, violations and distances next to the gap of 0–1."""
     groups = gap_table(report, by or "difficulty")
     names = [one.name for one in gap_measures(report)]
     for group in groups if by else groups[:1]:

@@ -71,6 +71,5 @@ def _variable(name: str, variable: Variable, model: Model) -> dict[str, Any]:
 
 
 def _renamed(text: str, story: Story) -> str:
-    """Return an expression with the story's names of the variables."""
     names = "|".join(map(re.escape, story.variables))
     return re.sub(rf"\b({names})\b", lambda match: story.variables[match[1]], text)

@@ -15,7 +15,7 @@ from fairtrial.store import browsing
 from fairtrial.tracks.optimisation.arrays import limited_work
 from fairtrial.tracks.optimisation.cases import CACHE
 from fairtrial.tracks.optimisation.catalogue import by_name, known_baseline
-from fairtrial.tracks.optimisation.problem import Baseline, Problem
+from fairtrial.tracks.optimisation.problem import Baseline, OptimisationProblem
 from fairtrial.tracks.optimisation.problem_files import find_problem, is_problem_file
 from fairtrial.tracks.optimisation.scorer import problem_of
 
@@ -33,14 +33,14 @@ class OwnProblem(NamedTuple):
     """A problem file of the folder; what is wrong with it, if it cannot be read."""
 
     path: str
-    problem: Problem | None
+    problem: OptimisationProblem | None
     trouble: str = ""
 
 
 class Known(NamedTuple):
     """A problem with its baseline, if it is solved, and where it comes from."""
 
-    problem: Problem
+    problem: OptimisationProblem
     baseline: Baseline | None
     source: str
 

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from fairtrial.tracks.optimisation.cases import CACHE
 from fairtrial.tracks.optimisation.catalogue import baselines
 from fairtrial.tracks.optimisation.certify import check_solved
-from fairtrial.tracks.optimisation.problem import Problem
+from fairtrial.tracks.optimisation.problem import OptimisationProblem
 from fairtrial.tracks.optimisation.solving import NotSolvedError, later
 from fairtrial.web.site import Site, form_view, go_to
 from fairtrial.web.tasks import Task
@@ -120,7 +120,7 @@ def solve(site: Site, wanted: NotSolvedError, then: Callable[[], str], key: str)
     return site.tasks.work(task, work)
 
 
-def _names(problems: Sequence[Problem]) -> str:
+def _names(problems: Sequence[OptimisationProblem]) -> str:
     return problems[0].id if len(problems) == 1 else f"{len(problems)} problems"
 
 
@@ -129,6 +129,5 @@ def _own_address(request: Request) -> str:
 
 
 def _own_referer(request: Request) -> str:
-    """Return the page of ours that a request came from."""
     own, referer = f"{request.url.scheme}://{request.url.netloc}", request.headers.get("referer", "")
     return referer.removeprefix(own) if referer.startswith(f"{own}/") else "/"

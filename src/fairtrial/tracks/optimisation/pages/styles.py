@@ -114,7 +114,6 @@ class OptimisationPages:
         return self._site.page(request, "parts/optimisation_run.html.j2", line={**line, "waits": False})
 
     def _problem(self, request: Request) -> Response:
-        """Show a problem's statement, its baseline and the answers to it."""
         runs = self._runs()
         known = find_known(request.path_params["problem"], self._site.folder, runs)
         problem, baseline = known.problem, known.baseline
@@ -144,7 +143,6 @@ class OptimisationPages:
         )
 
     def _new(self, request: Request) -> Response:
-        """Show the form that chooses problems, styles and models."""
         task = self._site.tasks.find(request.query_params.get("task", ""))  # its form could not be carried out
         if task is None:
             return self._new_page(request, {})
@@ -187,7 +185,6 @@ class OptimisationPages:
         return f"/new?{urlencode({'file': file})}"
 
     def _download(self, request: Request) -> Response:
-        """Send the report of a run as a file."""
         form = request.path_params["form"]
         if form not in TITLES:
             raise HTTPException(404)
@@ -216,7 +213,6 @@ class OptimisationPages:
         )
 
     def _styles_part(self, request: Request) -> Response:
-        """Show the styles once they are computed."""
         run = self._site.run(request.path_params["run"])
         weights = _weights(request.query_params.get("weights", ""))
         styles = self._styles_of(run, weights, wait=LONG)
@@ -278,7 +274,6 @@ def _address(run: Run, place: tuple[int, int, int]) -> str:
 
 
 def _problem_words(trials: list[TrialRecord]) -> str:
-    """Say how good the answers to a problem are."""
     if not trials:
         return "No answer to this problem yet."
     feasible = [trial for trial in trials if trial.metrics.get("feasible")]
@@ -320,7 +315,6 @@ def residuals(case: Case, answer: str) -> list[Residual] | None:
 
 @cache
 def _builtin_problems() -> list[tuple[Any, Any]]:
-    """Return every built-in problem with its baseline."""
     problems = select(ProblemSelection())
     return list(zip(problems, baselines(problems), strict=True))
 
