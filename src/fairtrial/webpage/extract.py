@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -150,8 +152,13 @@ class _Continuing:
     """
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self._lines, self._place, self._ends = lines, 0, False
+        self._lines = lines
         self.begin()
+
+    @cached_property
+    def _marks(self) -> list[int]:
+        """The lines in which a document ends or begins."""
+        return [n for n, line in enumerate(self._lines) if _DOCUMENT_END.search(line) or _DOCUMENT.search(line)]
 
     def begin(self) -> None:
         """Begin a block."""
@@ -167,18 +174,8 @@ class _Continuing:
         """Return whether it continues after the line of this number."""
         if self._ended or not _DOCUMENT.search(self._head[:_HEAD]):
             return False
-        if self._place <= number:
-            self._find(number + 1)
-        return self._ends
-
-    def _find(self, place: int) -> None:
-        """Find the next line in which a document ends or begins."""
-        for number in range(place, len(self._lines)):
-            self._ends = _DOCUMENT_END.search(self._lines[number]) is not None
-            if self._ends or _DOCUMENT.search(self._lines[number]):
-                self._place = number
-                return
-        self._place, self._ends = len(self._lines), False
+        later = bisect_right(self._marks, number)
+        return later < len(self._marks) and _DOCUMENT_END.search(self._lines[self._marks[later]]) is not None
 
 
 def _file_name(info: str, before: str, text: str) -> str:

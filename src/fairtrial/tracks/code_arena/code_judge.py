@@ -78,7 +78,8 @@ class CodeJudge(Scorer, frozen=True, kw_only=True):
         if isinstance(looked, Unscored):
             return looked
         if looked.missing:
-            return self._with_page(_no_page_score(looked), looked)
+            zero = Score(value=0.0, raw=0.0, max=100.0, notes=looked.missing, metrics=dict.fromkeys(CRITERIA, 0.0))
+            return self._with_page(zero, looked)  # which needs no judge
         result = await judge_answer(context, lambda judge: self._prompt(context, looked, judge), raw_max=100.0)
         if isinstance(result, Unscored):
             return result
@@ -128,11 +129,6 @@ class CodeJudge(Scorer, frozen=True, kw_only=True):
             params={"temperature": 0.3},
             images=images,
         )
-
-
-def _no_page_score(looked: Looked) -> Score:
-    """Return the score of an answer without a page, which needs no judge."""
-    return Score(value=0.0, raw=0.0, max=100.0, notes=looked.missing, metrics=dict.fromkeys(CRITERIA, 0.0))
 
 
 def _read(reply: Any) -> Verdict:

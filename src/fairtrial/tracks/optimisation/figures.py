@@ -129,12 +129,13 @@ def answers_figure(report: OptimisationReport, order: Sequence[str], href: Calla
 def _cell(mean: Cell | None, overall: float | None, how: DrawnMeasure) -> TrellisCell:
     if mean is None or mean.mean is None:
         return TrellisCell(None, None, "–")
-    value, bounds, *texts = _drawn(mean, how)
+    drawn = _drawn(mean, how)
+    bounds = drawn[1]
     tone: Tone = ""
     if bounds is not None and overall is not None:
         above, below = _LEAD if how.higher_is_better else _LEAD[::-1]
         tone = above if bounds[0] > overall else below if bounds[1] < overall else ""
-    return TrellisCell(value, bounds, *texts, tone)
+    return TrellisCell(*drawn, tone)
 
 
 def _drawn(mean: Cell, how: DrawnMeasure) -> tuple[float | None, Interval | None, str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -13,7 +13,7 @@ from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.trust import may_run_code
 from fairtrial.foreign.suites import Imported, Reference
 from fairtrial.tracks.optimisation.cases import CACHE
-from fairtrial.tracks.optimisation.catalogue import baselines
+from fairtrial.tracks.optimisation.catalogue import Watch, baselines
 from fairtrial.tracks.optimisation.export import document_yaml
 from fairtrial.tracks.optimisation.problem import Baseline, OptimisationProblem
 from fairtrial.tracks.optimisation.problem_file import parse_problem
@@ -22,7 +22,6 @@ from fairtrial.tracks.optimisation.recording import FOLDER
 _SECONDS, _MEMORY_MB = 20.0, 2048.0
 _AT_ONCE = 2
 _SLACK = 1e-4  # relative; published values are rounded
-Watch = Callable[[int, int], None]
 
 
 class Label(msgspec.Struct, frozen=True, kw_only=True):
