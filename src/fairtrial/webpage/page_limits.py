@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fairtrial.webpage.browser_process import BrowserProcess
 from fairtrial.webpage.clock import Clock
-
-if TYPE_CHECKING:
-    from fairtrial.webpage.browser_process import BrowserProcess
 
 _LOOK_AGAIN = 0.2  # seconds; looking takes two milliseconds of the processor
 TOO_MUCH_MEMORY = "the page took too much memory"

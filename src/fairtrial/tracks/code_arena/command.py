@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import yaml
 
 from fairtrial.analyse.run import Run
 from fairtrial.cli.finish import Ending, check_outputs
@@ -65,8 +66,6 @@ def command(
 
     A suite file with `suite: code_arena`, or with cases that have `checks:`, has more options.
     """
-    import yaml
-
     if demo == bool(targets or lender):
         raise click.UsageError(
             "give either the models that should write pages (or --suite, which has some), or --demo, which has its own"
@@ -99,8 +98,6 @@ def command(
 
 
 def _document(lender: Path) -> dict[str, Any]:
-    import yaml
-
     try:
         document = read_yaml(lender.read_text("utf-8"))
     except OSError as error:

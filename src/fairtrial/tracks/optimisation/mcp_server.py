@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from fairtrial.core.errors import FairtrialError
 from fairtrial.text.printable import counted
 from fairtrial.tracks.optimisation.cases import CACHE
@@ -30,8 +32,6 @@ class Tools:
 
     def evaluate(self, problem: str, x: list[float]) -> dict[str, Any]:
         """The objective at x, and by how much x misses each constraint, of a problem given by its id."""
-        import numpy as np
-
         chosen = self._problem(problem)
         if len(x) != chosen.n:
             raise FairtrialError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -319,8 +320,6 @@ NOTHING_KNOWN: dict[str, Any] = {
 
 def problem_digest(problem: OptimisationProblem) -> str:
     """Return a 16-character hash of what is solved, whatever it is called: a baseline belongs to it."""
-    import hashlib
-
     rows = [
         (msgspec.structs.replace(row.body.normal(), constant=0.0), row.relation, row.bound - row.body.constant + 0.0)
         for row in problem.constraints

@@ -7,6 +7,7 @@ The program runs in a child process: whatever it does to itself, the parent is t
 import json
 import math
 import os
+import resource
 import signal
 import sys
 import traceback
@@ -45,8 +46,6 @@ def _child(task: dict[str, Any]) -> NoReturn:
 
 
 def _limit(task: dict[str, Any]) -> None:
-    import resource
-
     seconds, size = math.ceil(task["seconds"]), int(task["memory_mb"] * 2**20)
     limits = {
         resource.RLIMIT_CPU: (seconds, seconds + 5),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import click
+import yaml
+from rich.text import Text
 
 from fairtrial import pipeline
 from fairtrial.analyse.run import Run
@@ -26,15 +27,11 @@ from fairtrial.cli.options import (
 )
 from fairtrial.cli.tables import table
 from fairtrial.cli.watch import watcher
-from fairtrial.config import RunOptions, parse_suite
+from fairtrial.config import RunOptions, Suite, parse_suite
 from fairtrial.core.formatting import signs
 from fairtrial.text.printable import counted, printable
-from fairtrial.tracks.politeness.analysis import replication
+from fairtrial.tracks.politeness.analysis import Replication, TonePair, replication
 from fairtrial.tracks.politeness.studies import demo_target, document
-
-if TYPE_CHECKING:
-    from fairtrial.config import Suite
-    from fairtrial.tracks.politeness.analysis import Replication, TonePair
 
 _TONES = ("tone", "accuracy", "sd", "worst run", "best run")
 _PAIRS = ("tones", "points", "p, runs", "95 % CI", "p, questions")
@@ -100,8 +97,6 @@ def command(
 
 
 def _suite(targets: tuple[str, ...], runs: int, options: RunOptions) -> Suite:
-    import yaml
-
     load_dotenv()
     asked = document(list(targets) or [demo_target(runs)], runs=runs)
     text = yaml.safe_dump(asked, sort_keys=False, allow_unicode=True)
@@ -110,8 +105,6 @@ def _suite(targets: tuple[str, ...], runs: int, options: RunOptions) -> Suite:
 
 def print_replication(result: Replication) -> None:
     """Print accuracies, both analyses side by side, and what differs between them."""
-    from rich.text import Text
-
     console = Console(highlight=False)
     for target in dict.fromkeys(tone.target for tone in result.tones):
         tones = [tone for tone in result.tones if tone.target == target]

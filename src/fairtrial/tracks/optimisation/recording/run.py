@@ -7,6 +7,7 @@ are never executed.
 
 import json
 import math
+import resource
 import sys
 import types
 from contextlib import suppress
@@ -18,8 +19,6 @@ _STAND_INS = {"gurobipy": "gurobi", "pyscipopt": "scip", "pulp": "pulp"}
 
 
 def _limit(seconds: float, memory_mb: float) -> None:
-    import resource
-
     size = int(memory_mb * 2**20)
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 5))
     with suppress(ValueError, OSError):  # macOS has no limit of memory
