@@ -13,6 +13,7 @@ from fairtrial.analyse.run import Run
 from fairtrial.config.styles import added_words
 from fairtrial.core.experiment import Case
 from fairtrial.tracks.optimisation.problem import Baseline, OptimisationProblem
+from fairtrial.tracks.optimisation.scorer import problem_of
 from fairtrial.tracks.optimisation.verify import GapKind, gap_kind
 
 _BATCH = 250
@@ -60,16 +61,15 @@ def setup_of(run: Run) -> Setup:
     gaps: Counter[GapKind] = Counter()
     sizes: set[int] = set()
     for case in _cases(run):
-        data = case.metadata or {}
-        if "baseline" not in data:
+        if "baseline" not in (case.metadata or {}):
             continue
-        baselines.append(msgspec.convert(data["baseline"], Baseline))
+        problem, baseline = problem_of(case)
+        baselines.append(baseline)
+        problems += [problem] if problem else []
         levels[case.difficulty or "not stated"] += 1
-        if baselines[-1].status != "infeasible":
-            gaps[gap_kind(baselines[-1], known=data.get("problem") is not None)] += 1
-        if data.get("problem") is not None:
-            problems.append(msgspec.convert(data["problem"], OptimisationProblem))
-        sizes.add(problems[-1].n if data.get("problem") is not None else len(baselines[-1].x or ()))
+        sizes.add(problem.n if problem else len(baseline.x or ()))
+        if baseline.status != "infeasible":
+            gaps[gap_kind(baseline, known=problem is not None)] += 1
     context, arms = run.context, run.plan_arms
     replayed = all(arm.target.kind == "replay" for arm in arms)
     return Setup(

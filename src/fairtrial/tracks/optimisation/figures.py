@@ -90,7 +90,11 @@ def effect_figure(report: OptimisationReport) -> Markup:
         scale = Scale(pair.metric)
         parts: list[tuple[str, Comparison | KindDifference]] = [
             (ALL, pair),
-            *((group.value, group) for group in _levels(pair)),
+            *(
+                (one.value, one)
+                for one in sorted(pair.groups, key=lambda one: in_order(one.value))
+                if one.by == "difficulty"
+            ),
         ]
         for name, part in parts:
             rows.append(
@@ -105,10 +109,6 @@ def effect_figure(report: OptimisationReport) -> Markup:
                 )
             )
     return safe(small_forest(rows, name="Pair", number_name="Difference", zero=0.0)) if rows else safe("")
-
-
-def _levels(pair: Comparison) -> list[KindDifference]:
-    return sorted((group for group in pair.groups if group.by == "difficulty"), key=lambda one: in_order(one.value))
 
 
 def answers_figure(report: OptimisationReport, order: Sequence[str], href: Callable[[AnswerGap], str]) -> Markup:

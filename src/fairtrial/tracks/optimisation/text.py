@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fairtrial.tracks.optimisation.families import FAMILIES
-from fairtrial.tracks.optimisation.problem import Constraint, Expression, Formula, OptimisationProblem, problem_digest
+from fairtrial.tracks.optimisation.problem import Expression, Formula, OptimisationProblem, problem_digest
 
 _FLOAT = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?")
 
@@ -54,7 +54,8 @@ def statement(problem: OptimisationProblem) -> str:
 
 def constraint_texts(problem: OptimisationProblem) -> list[str]:
     """Return every constraint as written in the problem."""
-    return [_constraint(row, problem.n) for row in problem.constraints]
+    rows = problem.constraints
+    return [f"{joined(_terms(row.body, problem.n))} {row.relation} {number(row.bound)}" for row in rows]
 
 
 def _order(problem: OptimisationProblem) -> str:
@@ -94,10 +95,6 @@ def _interval(name: str, low: float, high: float) -> str:
     if low == -math.inf:
         return f"{name} <= {number(high)}"
     return f"{name} >= {number(low)}" if high == math.inf else f"{number(low)} <= {name} <= {number(high)}"
-
-
-def _constraint(row: Constraint, n: int) -> str:
-    return f"{joined(_terms(row.body, n))} {row.relation} {number(row.bound)}"
 
 
 def joined(terms: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from shlex import quote
 
@@ -67,8 +68,9 @@ def command(
     if not families:
         raise click.UsageError("missing --family; --list names them")
 
+    watch = partial(show_progress, what="certifying problems")
     wanted = Wanted(families=families, sizes=sizes or (5,), seed=seed, count=count, variants=variants)
-    result = generate(wanted, folder, time_limit=time_limit, watch=None if quiet or as_json else _show_progress)
+    result = generate(wanted, folder, time_limit=time_limit, watch=None if quiet or as_json else watch)
     if as_json:
         print_json({"folder": str(folder), **{name: getattr(result, name) for name in result.__struct_fields__}})
     elif not quiet:
@@ -101,7 +103,3 @@ def _list(*, as_json: bool) -> int:
     click.echo()
     click.echo(click.wrap_text(f"As formulas, without a story; n counts variables: {', '.join(formulas)}.", 80))
     return 0
-
-
-def _show_progress(done: int, count: int) -> None:
-    show_progress(done, count, "certifying problems")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from starlette.datastructures import FormData
@@ -21,7 +21,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from fairtrial.tracks.optimisation.cases import CACHE
 from fairtrial.tracks.optimisation.catalogue import baselines
 from fairtrial.tracks.optimisation.certify import check_solved
-from fairtrial.tracks.optimisation.problem import OptimisationProblem
 from fairtrial.tracks.optimisation.solving import NotSolvedError, later
 from fairtrial.web.site import Site, form_view, go_to
 from fairtrial.web.tasks import Task
@@ -85,7 +84,8 @@ class Solving:
         if "application/json" in request.headers.get("accept", ""):
             return JSONResponse({"error": str(error)}, 409)
         back = _own_referer(request)
-        wanted = _own_address(request) if request.method == "GET" else back
+        address = f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
+        wanted = address if request.method == "GET" else back
 
         def order() -> Task:
             task = solve(self._site, error, lambda: wanted, key=wanted)
@@ -105,7 +105,7 @@ class Solving:
 def solve(site: Site, wanted: NotSolvedError, then: Callable[[], str], key: str) -> Task:
     """Solve problems, and then do what has waited for it; its result is the address at which that goes on."""
     problems = wanted.problems
-    task = Task("solving", _names(problems))
+    task = Task("solving", problems[0].id if len(problems) == 1 else f"{len(problems)} problems")
     task.page, task.key, task.total = "/solving", key, len(problems)
 
     def solved(done: int, _: int) -> None:
@@ -118,14 +118,6 @@ def solve(site: Site, wanted: NotSolvedError, then: Callable[[], str], key: str)
         return then()
 
     return site.tasks.work(task, work)
-
-
-def _names(problems: Sequence[OptimisationProblem]) -> str:
-    return problems[0].id if len(problems) == 1 else f"{len(problems)} problems"
-
-
-def _own_address(request: Request) -> str:
-    return f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
 
 
 def _own_referer(request: Request) -> str:
