@@ -134,6 +134,6 @@ def checks_of(metadata: dict[str, Any] | None) -> list[Check]:
     return msgspec.convert((metadata or {}).get("checks") or [], list[Check])
 
 
-def share_passed(results: list[CheckResult]) -> float:
+def share_of_checks(results: list[CheckResult]) -> float:
     """Return the weighted share of checks that passed."""
     return sum(result.weight for result in results if result.passed) / sum(result.weight for result in results)

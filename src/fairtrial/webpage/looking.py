@@ -11,11 +11,9 @@ from fairtrial.core.score import ANY, Scale, ScoreContext, Unscored
 from fairtrial.core.workshop import borrowed
 from fairtrial.webpage.acting import BrokenCheckError
 from fairtrial.webpage.browser import NoBrowserError
-from fairtrial.webpage.checks import Check, CheckResult, checks_of
-from fairtrial.webpage.checks import share_passed as share_of_checks
+from fairtrial.webpage.checks import Check, CheckResult, checks_of, share_of_checks
 from fairtrial.webpage.extract import ExtractedPage, extract
-from fairtrial.webpage.probes import Probe, missing_page, probes
-from fairtrial.webpage.probes import share_passed as share_of_probes
+from fairtrial.webpage.probes import Probe, missing_page, probes, share_of_probes
 from fairtrial.webpage.render import Renderer
 from fairtrial.webpage.rendering import Rendering
 

@@ -119,7 +119,7 @@ def _some(items: list[str], count: int | None = None) -> str:
     return f"{shown} and {count - 3} more" if count > 3 else shown
 
 
-def share_passed(results: list[Probe]) -> float | None:
+def share_of_probes(results: list[Probe]) -> float | None:
     """Return the share of probes that passed, among those that could be measured."""
     outcomes = [probe.passed for probe in results if probe.passed is not None]
     return sum(outcomes) / len(outcomes) if outcomes else None

@@ -9,9 +9,9 @@ from typing import ClassVar
 from fairtrial.core.experiment import Case
 from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.webpage.checks import Check, checks_of, problems, share_passed
+from fairtrial.webpage.checks import Check, checks_of, problems, share_of_checks
 from fairtrial.webpage.looking import SCALES, Looked, look
-from fairtrial.webpage.probes import share_passed as share_of_probes
+from fairtrial.webpage.probes import share_of_probes
 
 
 class Browser(Scorer, frozen=True, kw_only=True):
@@ -64,4 +64,4 @@ def _value_and_notes(looked: Looked) -> tuple[float, str]:
     failed = [check for check in looked.checks if not check.passed]
     passed = f"{len(looked.checks) - len(failed)} of {len(looked.checks)} checks passed"
     reasons = [f"{check.name}: {check.reason}" for check in failed]
-    return share_passed(looked.checks), "; ".join([passed, *reasons, *problems_found])
+    return share_of_checks(looked.checks), "; ".join([passed, *reasons, *problems_found])

@@ -15,7 +15,6 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.targets.replay import answer_files
 from fairtrial.tracks.optimisation.answer_folder import Instance, disagreement, read_instances
 from fairtrial.tracks.optimisation.export import problem_yaml
-from fairtrial.tracks.optimisation.problem import Baseline
 from fairtrial.tracks.optimisation.scorer import problem_of
 
 
@@ -116,7 +115,7 @@ def describe_folder(folder: Path, suite: Suite) -> list[str]:
             f"{_listed(alone)}: no problem file, only {files}; format, gaps of the claimed objective and distance "
             "are measured, feasibility cannot be"
         )
-    solved = {case.id: msgspec.convert((case.metadata or {})["baseline"], Baseline) for case in suite.cases()}
+    solved = {case.id: problem_of(case)[1] for case in suite.cases()}
     lines += [f"{one.name}: {told}" for one in known if (told := disagreement(one, solved[one.name]))]
     lines += [f"{one.name}: no answers" for one in instances if not one.styles]
     return lines
