@@ -125,7 +125,7 @@ class _ExpressionWriter:
         self._problem = problem
         self.data: dict[str, Any] = {}
         entries = _variables(problem)
-        self._x = [name for entry in entries for name in _entries(entry)].__getitem__
+        self._x = [name for entry in entries for name in _entries(entry)].__getitem__  # a name by its place
         self._vector = entries[0]["name"] if len(entries) == 1 else ""  # if all variables are one
 
     def constraints(self) -> list[str]:
