@@ -21,6 +21,7 @@ import pytest
 from sqlalchemy import Boolean, Column, LargeBinary, MetaData, Table, Text, delete
 
 import fairtrial
+from fairtrial import pipeline
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.config import RunOptions
@@ -281,8 +282,7 @@ def test_secrets_are_hidden_in_texts_and_mappings():
 COLUMN = {
     "core/answer.py": ("    reasoning: str | None = None\n    trace: dict[str, Any] | None = None\n    cost_usd",
                        "    steps: int | None = None\n    reasoning: str | None = None\n    trace: dict[str, Any] | None = None\n    cost_usd"),
-    "store/schema.py": ("    times = [", '    return [Column("steps", Integer), *_times()]\n\n\ndef _times() -> list[Column[Any]]:\n    times = ['),
-    "store/migrations.py": ("    _add_asked,\n]", '    _add_asked,\n    lambda connection: [_add_columns(connection, t, "steps") for t in (schema.trials, schema.turns)],\n]'),
+    "store/schema.py": ("    return [*times, ", '    steps = Column("steps", Integer, info={"since": 18})\n    return [steps, *times, '),
     "analyse/stored_run.py": ("    reasoning: str | None\n", "    steps: int | None\n    reasoning: str | None\n"),
 }  # fmt: skip
 SCRIPT = """
@@ -294,7 +294,7 @@ from fairtrial.reports.export import export
 from fairtrial.scorers.exact import Exact
 from fairtrial.store import Store
 from fairtrial.targets.mock import Mock
-from fairtrial.workflows.resume import arescore
+from fairtrial.workflows.resume import arescore, aresume
 seen, score = [], Exact.score
 async def ask(target, request): return Answer(text="Paris", steps=5)
 async def watched(scorer, context):
@@ -302,26 +302,35 @@ async def watched(scorer, context):
     return await score(scorer, context)
 Mock.ask, Exact.score = ask, watched
 store = Store(sys.argv[2])
+(earlier,) = (fairtrial.open_run(run.id, store=sys.argv[2]) for run in store.runs())
 run = asyncio.run(pipeline.arun(pipeline.load(sys.argv[1]), store=store))
 asyncio.run(arescore(run.id, scorer={"type": "exact", "threshold": 0.5}, store=store))
+with store.writing() as connection:
+    connection.exec_driver_sql(f"DELETE FROM scores WHERE run_id = '{run.id}'")
+store.set_run(run.id, status="interrupted", scoring=0)
+asyncio.run(aresume(run.id, store=store))
 export(run, "out.jsonl")
-print(json.dumps([fairtrial.__file__, seen, [t.steps for t in run.trials()], json.load(open("out.jsonl"))["steps"]]))
+shown = [[t.steps for t in one.trials()] for one in (earlier, run)]
+print(json.dumps([fairtrial.__file__, seen, shown, json.load(open("out.jsonl"))["steps"]]))
 """
 
 
 @pytest.mark.slow
-def test_a_column_added_as_contributing_says_comes_back(tmp_path, write_suite):
+async def test_a_column_added_as_contributing_says_comes_back(tmp_path, write_suite):
+    """In a store that is older than the column, too."""
+    suite, store = write_suite(scorer="exact"), Store(str(tmp_path / "old.db"))
+    await pipeline.arun(pipeline.load(suite), store=store)
+    store.close()
     copy = tmp_path / "copy" / "fairtrial"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     for name, (before, after) in COLUMN.items():
         text = (copy / name).read_text("utf-8")
         assert text.count(before) == 1, name
         (copy / name).write_text(text.replace(before, after), "utf-8")
-    suite = write_suite(scorer="exact")
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, suite, tmp_path / "new.db"], cwd=tmp_path, capture_output=True, text=True,
+        [sys.executable, "-c", SCRIPT, suite, tmp_path / "old.db"], cwd=tmp_path, capture_output=True, text=True,
         check=False, env={**os.environ, "PYTHONPATH": str(copy.parent)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     file, seen, shown, exported = json.loads(done.stdout)
-    assert Path(file).is_relative_to(copy) and seen == [5, 5] and shown == [5] and exported == 5
+    assert Path(file).is_relative_to(copy) and seen == [5, 5, 5] and shown == [[None], [5]] and exported == 5

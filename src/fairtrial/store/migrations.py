@@ -1,4 +1,4 @@
-"""Schema migrations, an append-only list. Opening a store upgrades it; a store from a newer version is refused."""
+"""Schema migrations: steps are only added. Opening a store upgrades it; a store from a newer version is refused."""
 
 from __future__ import annotations
 
@@ -132,26 +132,28 @@ def _add_asked(connection: Connection) -> None:
     _add_columns(connection, schema.cases, "targets", "conditions")
 
 
-# The upgrades from version 1 to 2, from 2 to 3, … for existing stores. A new store is created with the current schema.
-UPGRADES: list[Callable[[Connection], None]] = [
-    _add_judgements,
-    _add_calibrations,
-    _add_pairs_and_labels,
-    _add_tool_use,
-    _add_tags,
-    _add_files_and_votes,
-    _add_digests,
-    _add_charges,
-    _add_several_answers,
-    _add_automatic,
-    _add_plan_targets,
-    _add_extract,
-    _add_chats,
-    _add_failure_index,
-    _add_batches,
-    _add_asked,
-]
-CURRENT = 1 + len(UPGRADES)
+# The upgrades of existing stores, by the version that they lead to. A new store is created with the current schema.
+UPGRADES: dict[int, Callable[[Connection], None]] = {
+    2: _add_judgements,
+    3: _add_calibrations,
+    4: _add_pairs_and_labels,
+    5: _add_tool_use,
+    6: _add_tags,
+    7: _add_files_and_votes,
+    8: _add_digests,
+    9: _add_charges,
+    10: _add_several_answers,
+    11: _add_automatic,
+    12: _add_plan_targets,
+    13: _add_extract,
+    14: _add_chats,
+    15: _add_failure_index,
+    16: _add_batches,
+    17: _add_asked,
+}
+# A column that needs no step of its own says in the schema since which version there is one: `info={"since": 18}`.
+_LATER = [column for table in schema.metadata.sorted_tables for column in table.c if "since" in column.info]
+CURRENT = max(*UPGRADES, *(column.info["since"] for column in _LATER))
 
 
 def is_current(connection: Connection) -> bool:
@@ -172,8 +174,12 @@ def migrate(connection: Connection) -> None:
     if version == 0:
         schema.metadata.create_all(connection, checkfirst=False)  # the store is empty
     else:
-        for step in UPGRADES[version - 1 :]:
-            step(connection)
+        for number in range(version + 1, CURRENT + 1):
+            for column in _LATER:
+                if column.info["since"] == number:
+                    _add_columns(connection, column.table, column.name)
+            if number in UPGRADES:
+                UPGRADES[number](connection)
     _set_version(connection, CURRENT, new=version == 0)
 
 
