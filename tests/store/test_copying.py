@@ -93,14 +93,17 @@ async def test_copying_goes_on_where_it_was_interrupted(filled, store, other, mo
     monkeypatch.setattr(copying, "_BATCH", 5)
     whole = sum(len(rows) for name, rows in _rows(store).items())
     seen: list[str] = []
+    write = copying._write
 
-    def cut(table: str, count: int) -> None:
-        seen.append(table)
+    def cut(target, table, batch) -> None:
+        write(target, table, batch)
+        seen.append(table.name)
         if seen.count("scores") == 3:
             raise PowerCutError
 
-    with pytest.raises(PowerCutError):
-        list(copy_runs(store, other, store.runs(), cut))
+    with pytest.raises(PowerCutError), monkeypatch.context() as patch:
+        patch.setattr(copying, "_write", cut)
+        list(copy_runs(store, other, store.runs()))
     unfinished = other.find_run(filled.id)
     assert (unfinished.status, unfinished.reason) == ("interrupted", COPYING)
     assert len(_rows(other)["scores"]) == 15

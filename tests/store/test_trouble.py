@@ -18,8 +18,8 @@ from fairtrial.core.answer import Usage
 from fairtrial.core.errors import BadRowError, FairtrialError, StoreError, TargetUnusableError
 from fairtrial.engine.limits import calls_allowed
 from fairtrial.store import Saver, Store, sqlite
+from fairtrial.store.checking import check_file
 from fairtrial.store.plans import add_plan
-from fairtrial.store.salvage import check_file
 from fairtrial.workflows.resume import arescore, aresume
 from tests import forks
 from tests.conftest import numbered

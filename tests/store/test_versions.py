@@ -16,7 +16,7 @@ import fairtrial as ft
 from fairtrial.cli.main import _run as command_line
 from fairtrial.reports.export import export
 from fairtrial.store import Store, browsing
-from fairtrial.store.salvage import check_file
+from fairtrial.store.checking import check_file
 from fairtrial.store.scorings import scorings_of
 
 STORES = Path(__file__).parents[1] / "data" / "stores"

@@ -47,7 +47,6 @@ class ServerNotes:
         return tuple(calls)
 
     def _calls(self, server: str) -> Iterable[ToolCall]:
-        """Yield the calls of a server's tools, with what they returned."""
         notes = self._read(server)
         returned = {str(note.get("id")): note for note in notes if "result" in note}
         for note in notes:

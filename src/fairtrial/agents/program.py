@@ -34,6 +34,7 @@ from fairtrial.providers.errors import Filtered, error_of_status
 
 _MAX_EVENT = 64 * 2**20  # bytes
 _VERSION_SECONDS = 60.0
+_MAX_SHOWN = 1500  # characters of what a program wrote
 
 
 class AgentOptions(Options, frozen=True, kw_only=True):
@@ -52,7 +53,49 @@ class AgentOptions(Options, frozen=True, kw_only=True):
     cwd: str | None = None
 
 
-class AgentProgram(Target):
+class CodingAgent(Target):
+    """An agent that works in a workspace of each trial, or in `cwd`, a folder that all trials share.
+
+    Its options have `cwd` and `env`.
+    """
+
+    priced: ClassVar[bool] = True
+    names_its_cost: ClassVar[bool] = True  # what a session costs is only known when it has ended
+    uses_tools: ClassVar[bool] = True
+    uses_workspace: ClassVar[bool] = True
+    agent: ClassVar[bool] = True
+
+    def __init__(self, spec: TargetSpec, options: Any, folder: Path) -> None:
+        super().__init__(spec, options, folder)
+        self.options = options
+
+    def workspace_of(self, spec: WorkspaceSpec | None) -> WorkspaceSpec | None:
+        """Return an empty workspace if the suite says nothing about it, and none if all trials share a folder."""
+        return None if self.options.cwd else spec or WorkspaceSpec()
+
+    @classmethod
+    def workspace_problem(cls, spec: TargetSpec, workspace: WorkspaceSpec) -> str:
+        if spec.options.get("cwd"):
+            return f"{spec.id} has a `cwd` that all trials share, and a `workspace` for each: keep one of them"
+        return ""
+
+    def sent(self, request: Request) -> dict[str, Any]:
+        """Return nothing: agents choose their parameters themselves."""
+        return {}
+
+    def variables(self) -> list[str]:
+        return sorted(given_variables(self.options.env))
+
+    def working_folder(self, request: Request, home: Path) -> Path:
+        """Return where the agent works; without a workspace, in a folder next to what it is given."""
+        if self.options.cwd:
+            return (self.folder / self.options.cwd).resolve()
+        folder = request.workspace.folder if request.workspace else home / "work"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+
+class AgentProgram(CodingAgent):
     """An agent that is started once per trial."""
 
     title: ClassVar[str]  # its name for people
@@ -62,20 +105,12 @@ class AgentProgram(Target):
     model_host: ClassVar[str]  # where its model is, unless it is told another address
 
     options_type: ClassVar[type[Options]] = AgentOptions
-    priced: ClassVar[bool] = True
-    names_its_cost: ClassVar[bool] = True  # what a session costs is only known when it has ended
-    uses_tools: ClassVar[bool] = True
-    uses_workspace: ClassVar[bool] = True
     own_system: ClassVar[bool] = True
-    agent: ClassVar[bool] = True
+    options: AgentOptions
 
     _home: Path | None = None  # until it is opened
     _program: str = ""
     _version: str = "unknown"
-
-    def __init__(self, spec: TargetSpec, options: Any, folder: Path) -> None:
-        super().__init__(spec, options, folder)
-        self.options: AgentOptions = options
 
     # What an agent's own file says.
 
@@ -134,28 +169,11 @@ class AgentProgram(Target):
         if self._home is not None:
             await asyncio.to_thread(shutil.rmtree, self._home, ignore_errors=True)
 
-    def workspace_of(self, spec: WorkspaceSpec | None) -> WorkspaceSpec | None:
-        """Return an empty workspace if the suite says nothing about it, and none if all trials share a folder."""
-        return None if self.options.cwd else spec or WorkspaceSpec()
-
-    @classmethod
-    def workspace_problem(cls, spec: TargetSpec, workspace: WorkspaceSpec) -> str:
-        if spec.options.get("cwd"):
-            return f"{spec.id} has a `cwd` that all trials share, and a `workspace` for each: keep one of them"
-        return ""
-
     def model_hosts(self) -> list[str]:
         return [self.spec.base_url or self.model_host]
 
-    def sent(self, request: Request) -> dict[str, Any]:
-        """Return nothing: agents choose their parameters themselves."""
-        return {}
-
     def versions(self) -> dict[str, str]:
         return {self.title: self._version}
-
-    def variables(self) -> list[str]:
-        return sorted(given_variables(self.options.env))
 
     async def ask(self, request: Request) -> Answer | Failure:
         assert self._home is not None
@@ -174,15 +192,10 @@ class AgentProgram(Target):
         notes = ServerNotes(home / "notes", request.mcp)
         own = {"HOME": str(home), "TMPDIR": str(home / "tmp"), **given_variables(self.options.env)}
         environment = {**clean_environment(), **own}
-        if self.options.cwd:
-            folder = (self.folder / self.options.cwd).resolve()
-        else:
-            folder = request.workspace.folder if request.workspace else home / "work"
-            folder.mkdir(exist_ok=True)
         return AgentSession(
             request=request,
             home=home,
-            folder=folder,
+            folder=self.working_folder(request, home),
             environment=environment,
             servers=server_configs(request.mcp, notes, environment, request.workspace),
             record=Record([server.name for server in request.mcp], notes),
@@ -257,10 +270,10 @@ class AgentProgram(Target):
         return session.record.failure(meaning.kind, text, retryable=meaning.retryable)
 
 
-def _shortened(text: str, most: int = 1500) -> str:
+def _shortened(text: str) -> str:
     """Return the end of what a program wrote, in one line, from the beginning of a word: see `core.trace.short`."""
     line = " ".join(text.split())
-    return line if len(line) <= most else line[-most:].partition(" ")[2]
+    return line if len(line) <= _MAX_SHOWN else line[-_MAX_SHOWN:].partition(" ")[2]
 
 
 def _event(line: bytes) -> dict[str, Any] | None:

@@ -41,10 +41,10 @@ class AgentSession(msgspec.Struct, frozen=True, kw_only=True):
         """Return a file with the condition's system prompt; None if it has none."""
         return self.write("system.md", self.request.system) if self.request.system else None
 
-    def split_name(self, name: str, prefix: str = "", separator: str = "_") -> tuple[str | None, str]:
+    def split_name(self, name: str, prefix: str = "") -> tuple[str | None, str]:
         """Split the name of a tool into its server and its own name; the agent's own tools have no server."""
         for server in sorted(self.servers, key=len, reverse=True):
-            start = f"{prefix}{server}{separator}"
+            start = f"{prefix}{server}_"
             if name.startswith(start):
                 return server, name.removeprefix(start)
         return None, name

@@ -86,7 +86,6 @@ class Asking:
             await reports.turn_answered(trial, len(turns) - 1, turns[-1], outcome.cost)
 
     def _followed(self, trial: Trial, journal: Journal) -> AbstractAsyncContextManager[None]:
-        """Keep a journal of what an agent does."""
         return self._journals.follow(trial, journal) if self.is_agent(trial) else nullcontext()
 
     def is_agent(self, trial: Trial) -> bool:

@@ -32,22 +32,18 @@ class BatchBook:
         self._last = max(self._records, default=0)
 
     def next_number(self) -> int:
-        """Return the number of a new batch."""
         self._last += 1
         return self._last
 
     def pending(self, key: str) -> tuple[BatchPlace, BatchRecord] | None:
-        """Return where a request is that an earlier session submitted, or may have submitted."""
         place = self._pending.get(key)
         return None if place is None else (place, self._records[place.batch])
 
     async def save(self, batch: BatchRecord, places: Sequence[BatchPlace] = ()) -> None:
-        """Store a batch and its requests."""
         if batch.number in self._records:
             self._records[batch.number] = batch
         await self._save(batch, places)
 
     async def void(self, batch: BatchRecord) -> None:
-        """Note that a batch was not submitted or has no results: its requests are asked again."""
         await asyncio.to_thread(Waiting().call, void_batch, self._store, self.run_id, batch)
         self._pending = {key: place for key, place in self._pending.items() if place.batch != batch.number}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,7 +18,7 @@ from fairtrial.core.answer import PENDING, Answer, Failure, Request
 from fairtrial.core.batch import BatchPlace, BatchRecord, batch_name, request_name
 from fairtrial.core.formatting import span
 from fairtrial.engine.activity import Activity
-from fairtrial.engine.batch_slice import BatchRecords, BatchSlice, Delivered, Entry
+from fairtrial.engine.batch_book import BatchBook
 from fairtrial.providers.batch import BatchApi, BatchError, BatchStatus, is_unsure
 
 FIRST_PAUSE, LONGEST_PAUSE, _GROWTH = 5.0, 300.0, 1.5  # seconds between two looks at a batch
@@ -29,10 +29,47 @@ _TOO_LARGE = ("HTTP 413",)
 _NO_RESULT = Failure(kind="lost", message="the batch ended without a result for this request", maybe_billed=True)
 
 
+class Delivered(NamedTuple):
+    """The result of a request, and where it was; without a place, it is left to the next session."""
+
+    result: Answer | Failure
+    place: BatchPlace | None = None
+
+
+class Entry(NamedTuple):
+    """A request that waits for its result."""
+
+    key: str
+    request: Request
+    usd: float
+    line: bytes
+    reply: asyncio.Future[Delivered]
+
+
+class BatchSlice:
+    """The entries of one batch by their positions, and how far it is."""
+
+    def __init__(self, record: BatchRecord) -> None:
+        self.record = record
+        self.entries: dict[int, Entry] = {}
+        self.size = 0
+        self.answered = 0
+        self.followed = False
+        self.stalled = False  # it waits until others have ended
+
+    def place(self, position: int) -> BatchPlace:
+        entry = self.entries[position]
+        return BatchPlace(self.record.number, position, entry.key, entry.usd)
+
+    def waiting(self) -> dict[int, Entry]:
+        """Return the entries that are waited for."""
+        return {position: entry for position, entry in self.entries.items() if not entry.reply.done()}
+
+
 class BatchQueue:
     """The batches of one target."""
 
-    def __init__(self, api: BatchApi, target: str, book: BatchRecords, activity: Activity) -> None:
+    def __init__(self, api: BatchApi, target: str, book: BatchBook, activity: Activity) -> None:
         self._api, self._target, self._book, self._activity = api, target, book, activity
         self._gathered: BatchSlice | None = None
         self._slices: dict[int, BatchSlice] = {}  # by number: batches that somebody waits for
@@ -209,7 +246,6 @@ class BatchQueue:
         await self._book.save(part.record)
 
     async def _collect(self, part: BatchSlice) -> None:
-        """Wait until a batch has ended, and hand out its results."""
         status = await self._wait(part)
         if isinstance(status, Failure):
             self._leave(part, status)

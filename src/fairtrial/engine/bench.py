@@ -158,7 +158,6 @@ class _Verdicts:
         self._say()
 
     def counted(self, judge: Judge) -> Judge:
-        """Return a judge whose calls are counted."""
 
         async def ask(request: Request) -> Outcome:
             outcome = await judge.ask(request)
@@ -180,7 +179,6 @@ class _Verdicts:
 
 
 def _scores_of_judgements(result: Score | Unscored) -> list[Score | Unscored]:
-    """Return each judgement behind a score as a separate score."""
     if isinstance(result, Unscored):
         return [result]
     values = [judgement.value for judgement in result.judgements]

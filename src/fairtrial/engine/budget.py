@@ -77,7 +77,6 @@ class Budget:
         return min(unspent, need.factor * highest) if need.capped else need.factor * highest
 
     def note_cost(self, target: str, usd: float) -> None:
-        """Note what a call to a target has cost."""
         self.highest_costs[target] = max(self.highest_costs.get(target, 0.0), usd)
 
     async def reserve(self, need: Need, extra: Extra | None = None, *, batch: bool = False) -> float | None:
@@ -145,7 +144,6 @@ class Budget:
         return self._reserved - self._in_batches + self.unrecorded.charged
 
     def settle(self, reserved: float, cost: Cost) -> None:
-        """Replace a call's reservation by its actual cost."""
         self.charge(reserved, cost, ended=1)
 
     def charge(self, reserved: float, cost: Cost, *, ended: int = 0) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-from fairtrial.core.answer import Answer, EarlierTurn, Failure, Outcome
+from fairtrial.core.answer import Answer, EarlierTurn, Outcome
 from fairtrial.core.experiment import Arm
 from fairtrial.core.judge import Judge, Judgement
 from fairtrial.core.listening import Listener
@@ -66,9 +66,6 @@ class Executor(Protocol):
 
     def judges(self) -> Sequence[Judge]:
         """Return the judges whose calls cost money, ready to be called."""
-
-    async def try_judge(self, judge: Judge) -> Failure | None:
-        """Send a judge one easy question; return why it cannot be used, or None."""
 
     async def carry_out(self, trial: Trial, reports: Reports, listener: Listener) -> None:
         """Ask and score one trial; if `trial.stored` is set, only score it."""

@@ -188,7 +188,6 @@ class Ladder:
         return result, self._cost(result, most, reserved)
 
     def _cost(self, result: Answer | Failure, most: Most | None, reserved: float) -> Cost:
-        """Return the cost of an attempt; if it is unknown, charge the worst case."""
         known = self._known_cost(result, most)
         if known is None:
             return self._worst_case_cost(most, reserved)
@@ -198,7 +197,6 @@ class Ladder:
         return Cost(known=known, charged=known)
 
     def _worst_case_cost(self, most: Most | None, reserved: float) -> Cost:
-        """Return the cost to charge for a call whose actual cost is unknown."""
         charged = reserved if self._budget.limited else self._most_usd(most, _DEFAULT_COMPLETION_TOKENS)
         return Cost(charged=charged or 0.0, unknown=1)
 
@@ -313,7 +311,6 @@ class _Turnstile:
         self._pace, self.used = pace, pace.used
 
     def call(self, prompt_bytes: int, completion_tokens: int) -> Gate:
-        """Return a context that waits for the time of a call of this size."""
         return self._pace.call(lambda: Size(prompt_bytes / _CHARACTERS_OF_TOKEN, completion_tokens))
 
 
@@ -324,7 +321,6 @@ class _Allowance:
         self.usd, self._price = usd, price
 
     def bears(self, spent: Usage, prompt_bytes: int, completion_tokens: int) -> bool:
-        """Return whether another call of this size is affordable on top of what was spent."""
         if self._price is None:
             return True
         return self._price.cost(spent) + self._price.most(prompt_bytes, completion_tokens) <= self.usd

@@ -66,7 +66,6 @@ class Ladders:
         return Lane(arms, width, _MOST_WAITING if waits else at_once)
 
     def _width(self, spec: TargetSpec) -> int:
-        """Return how many calls to a target may be in flight."""
         here = self._targets[spec.id].most_at_once
         return min(self._job.settings.concurrency, here * self._processes if here else self._job.settings.concurrency)
 

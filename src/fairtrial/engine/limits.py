@@ -85,7 +85,6 @@ class Limiter:
         self._leave()
 
     def _enter(self) -> bool:
-        """Take a slot if there is one."""
         free = self._busy < int(self._width) and self.pause == 0
         self._busy += free
         return free
@@ -122,7 +121,6 @@ class Limiter:
             self._close(pause)
 
     def _close(self, seconds: float) -> None:
-        """Let no call begin for a while."""
         loop = asyncio.get_running_loop()
         self._closed_until = max(self._closed_until, loop.time() + seconds)
         loop.call_at(self._closed_until, self._wake)

@@ -27,7 +27,7 @@ from fairtrial.core.workshop import Workshop
 from fairtrial.core.workspace import WorkspaceSpec
 from fairtrial.engine.activity import Busy
 from fairtrial.engine.asking import Asking
-from fairtrial.engine.batch_slice import BatchRecords
+from fairtrial.engine.batch_book import BatchBook
 from fairtrial.engine.batches import Batches
 from fairtrial.engine.bench import embedding_of, embedding_request
 from fairtrial.engine.cancelling import raise_if_cancelled
@@ -38,7 +38,6 @@ from fairtrial.engine.ladders import Ladders, LimiterOf
 from fairtrial.engine.room import Room, this_machine
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.user import SimulatedUser
-from fairtrial.judging.trying import try_judge
 from fairtrial.providers.judge_models import judge_of
 
 _MAX_EMBEDDINGS = 1000  # that are kept; each takes 8 bytes for each of its numbers
@@ -56,7 +55,7 @@ class LocalExecutor:
         lookup: Lookup | None,
         load_file: Callable[[Attachment], Awaitable[File]],
         *,
-        book: BatchRecords | None = None,
+        book: BatchBook | None = None,
         limiter_of: LimiterOf | None = None,
         processes: int = 1,
         share: Resources | None = None,
@@ -107,26 +106,18 @@ class LocalExecutor:
         await self._workspaces.__aexit__(*exception)
 
     def lanes(self) -> list[Lane]:
-        """Return one lane per provider, so that a slow provider does not delay the others."""
         return list(self._ladders.lanes.values())
 
     def reading(self) -> AbstractContextManager[object]:
-        """Keep batches open while more trials are on their way."""
         return self._batches.activity.busy()
 
     def held(self) -> list[str]:
-        """Say which providers hold calls back at the moment, and how."""
         held = [*self._ladders.held(), *self._batches.held()]
         return [f"{name.split('#')[-1]} {words}" for name, words in held if words]
 
     def judges(self) -> list[Judge]:
-        """Return the judges whose calls cost money."""
         pairs = zip(self._panel.judges, self._job.settings.judges, strict=True)
         return [judge for judge, spec in pairs if self._targets[spec.target.id].priced]
-
-    async def try_judge(self, judge: Judge) -> Failure | None:
-        """Send a judge one easy question."""
-        return await try_judge(judge)
 
     async def _ask_judge(self, judge: JudgeSpec, request: Request) -> Outcome:
         with self._batches.activity.busy():
@@ -179,7 +170,8 @@ class LocalExecutor:
             await self._workspaces.forget(spec, kept_name(trial.case.id, trial.id))
 
     async def _score(self, trial: Trial, answer: Answer, busy: Busy) -> Score | Unscored:
-        files = await self._shown_files(trial) if self._shows_files else []
+        shown = trial.case.attach if self._shows_files else ()  # to judges that can see
+        files = [await self._load_file(file) for file in shown]
         workspace = self._workspace_of(trial, answer)
         async with self._room.place(self._scoring.resources_of(trial)):
             return await self._scoring.score(
@@ -199,10 +191,6 @@ class LocalExecutor:
             return None
         spec = trial.arm.workspace_of(trial.case) or WorkspaceSpec()
         return partial(self._workspaces.make, spec, answer.changes)
-
-    async def _shown_files(self, trial: Trial) -> list[File]:
-        """Return the files of a case, for judges that can see them."""
-        return [await self._load_file(file) for file in trial.case.attach]
 
 
 def _missing_tool_use(trial: Trial, answer: Answer) -> Unscored | None:

@@ -118,7 +118,6 @@ class Progress:
             self._count(result.kind)
 
     def _count(self, kind: str, trials: int = 1) -> None:
-        """Count trials that ended without a score."""
         self.failures[kind] = self.failures.get(kind, 0) + trials
         self.latest = time.monotonic()
 

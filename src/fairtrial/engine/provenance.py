@@ -53,7 +53,6 @@ async def run_context(
 
 
 def _refreshed() -> dict[str, dict[str, str]]:
-    """Return the days of the lists of models that were fetched."""
     days = {layer.file: layer.rows.checked for layer in refreshed_layers()}
     return {"refreshed": days} if days else {}
 

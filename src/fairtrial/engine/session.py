@@ -35,6 +35,7 @@ from fairtrial.engine.recorder import Recorder
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.trials import trials_of
 from fairtrial.engine.workers import for_each
+from fairtrial.judging.trying import try_judge
 from fairtrial.providers.retirement import gone
 from fairtrial.store import Store
 from fairtrial.store.todo import next_step
@@ -127,7 +128,7 @@ class Engine:
         for judge in self._executor.judges() if self.job.judged else ():
             if await self._reader.has_judged(judge.key):
                 continue
-            failure = await self._executor.try_judge(judge)
+            failure = await try_judge(judge)
             if failure is not None:
                 why = self._gone_judge(judge.name) if failure.kind == "model" else ""
                 reason = f"the judge {judge.name} cannot be used ({why}{failure.message}); no answers were requested"
@@ -207,11 +208,9 @@ class Engine:
         await self._executor.carry_out(trial, self, listener)
 
     def wanted(self, trial: Trial) -> bool:
-        """Return whether a trial should still be asked: the run goes on, and its target was not given up."""
         return self.halt is None and trial.arm.target.id not in self._given_up
 
     async def turn_answered(self, trial: Trial, number: int, turn: EarlierTurn, cost: Cost) -> None:
-        """Store a turn of a conversation that goes on, or a user's reply in it; `cost` is that of the last call."""
         await self._recorder.save_turn(trial, number, turn, cost)
 
     async def answered(self, trial: Trial, outcome: Outcome) -> Answer | None:
@@ -306,7 +305,6 @@ def _within_open_files(job: Job, progress: Progress) -> Job:
 
 
 def _first_exception(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first exception in a group."""
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -74,13 +74,33 @@ class BatchApi:
         """Return how far a batch is."""
         raise NotImplementedError
 
-    def results(self, batch: str) -> AsyncIterator[tuple[str, Answer | Failure]]:
-        """Yield the results of a batch that ended, by the names of its requests; raise BatchError."""
+    def address(self, batch: str, action: str = "") -> str:
+        """Return the address of a batch, or of something that can be done with it."""
         raise NotImplementedError
+
+    async def files(self, batch: str) -> Sequence[str]:
+        """Return the addresses of the results of a batch that ended; raise BatchError."""
+        raise NotImplementedError
+
+    def read_line(self, line: bytes) -> tuple[str, Answer | Failure]:
+        """Return the name of a request and its result."""
+        raise NotImplementedError
+
+    async def results(self, batch: str) -> AsyncIterator[tuple[str, Answer | Failure]]:
+        """Yield the results of a batch that ended, by the names of its requests; raise BatchError."""
+        for url in await self.files(batch):
+            async with self._download(url) as lines:
+                async for line in lines:
+                    try:
+                        result = self.read_line(line)
+                    except UNREADABLE as error:
+                        raise BatchError(unreadable(line, "line of results", error)) from error
+                    yield result
 
     async def cancel(self, batch: str) -> Failure | None:
         """Have a batch cancelled; what is answered by then can still be read."""
-        raise NotImplementedError
+        done = await self.call("POST", self.address(batch, "cancel"), read_body)
+        return done if isinstance(done, Failure) else None
 
     # -- for subclasses ------------------------------------------------------------------------------
 
@@ -115,7 +135,7 @@ class BatchApi:
             return unreadable(body, "reply about a batch", error)
 
     @asynccontextmanager
-    async def download(self, url: str | URL) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def _download(self, url: str | URL) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open a file of results, line by line; raise BatchError."""
         try:
             async with self.target.request("GET", url) as response:
@@ -156,9 +176,10 @@ def cancelled() -> Failure:
     return Failure(kind="cancelled", message="the batch was cancelled before this request was answered")
 
 
-def not_readable(line: bytes, error: Exception) -> BatchError:
-    """Return the error for a line of results that cannot be read."""
-    return BatchError(unreadable(line, "line of results", error))
+def before_asking(failure: Failure) -> Failure:
+    """Return a failure on the way to a batch: nothing is asked yet, so there is nothing to be unsure about."""
+    kind = "connection" if failure.kind == "malformed" else failure.kind
+    return msgspec.structs.replace(failure, maybe_billed=False, kind=kind)
 
 
 async def _error(response: ClientResponse) -> Failure:

@@ -143,7 +143,7 @@ def read_call(identity: Any, name: Any, arguments: Any) -> RequestedCall:
 
 
 def merge(body: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """Return a request body with more keys; a mapping in both is merged, anything else is replaced."""
+    """Return a request body, or settings, with more keys; a mapping in both is merged, anything else is replaced."""
     result = dict(body)
     for key, value in more.items():
         known = result.get(key)

@@ -88,7 +88,6 @@ def takes(name: str) -> str:
 
 
 def _end(known: Sheet) -> str:
-    """Return when a model ends, and what comes after it."""
     words = f"ends {known.ends}" if known.ends else f"ends {known.not_before} or later" if known.not_before else ""
     words += f" → {known.successor}" if words and known.successor else ""
     return f"served by {known.served_by}" if known.served_by and not words else words

@@ -1,12 +1,14 @@
 """Which parameters are sent: what a suite says, as far as the model and its API accept it, by the model sheet.
 
 A parameter that a model refuses or ignores is neither sent nor recorded: providers reject the whole call over the one,
-and the other would be a setting without an effect. `remarks` says so before a run.
+and the other would be a setting without an effect. `remarks` says so before a run. What an unknown model refuses is read
+from the words of its server, so that it can be asked without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -25,6 +27,23 @@ _REASONING_KEYS = ("reasoning_effort", "thinking", "reasoning")  # of `extra`
 _ANY = Thinking(levels=("none", "low", "medium", "high"))
 # Vendors whose reasoning models are all in the sheet; others (routers, your own server) have to know it themselves.
 _VENDORS = frozenset({"openai", "openai-responses", "azure", "anthropic", "google", "vertex", "bedrock", "mistral"})
+
+_REFUSES = re.compile(
+    r"not support|unsupported|deprecated|unrecognized|unknown (?:name|parameter|field)|extra inputs|not permitted"
+    r"|not enabled|not allowed|only the default|cannot both|may only be set|is invalid",
+    re.IGNORECASE,
+)
+# Our names of parameters, and those that APIs have for them.
+_NAMES: dict[str, tuple[str, ...]] = {
+    "reasoning": ("reasoning_effort", "reasoning.effort", "reasoningEffort", "thinking", "thinking_budget", "effort"),
+    "temperature": ("temperature",),
+    "top_p": ("top_p", "topP"),
+    "stop": ("stop", "stop_sequences", "stopSequences"),
+    "seed": ("seed", "random_seed"),
+    "frequency_penalty": ("frequency_penalty", "frequencyPenalty", "penalty"),
+    "presence_penalty": ("presence_penalty", "presencePenalty", "penalty"),
+}
+_INSTEAD = re.compile(r"use ['\"`](max_completion_tokens)['\"`] instead", re.IGNORECASE)
 
 
 class Api(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,3 +192,21 @@ def thinking_of(extra: Mapping[str, Any]) -> dict[str, Any]:
     """Return Claude's thinking settings from `extra` if thinking is on; sampling parameters are then rejected."""
     thinking = extra.get("thinking")
     return thinking if isinstance(thinking, dict) and thinking.get("type") not in (None, "disabled") else {}
+
+
+def refused_parameter(message: str, sent: Collection[str]) -> str:
+    """Return which of the parameters that were sent a server refuses by this message; empty if it names none."""
+    if not _REFUSES.search(message):
+        return ""
+    return next((name for name in _NAMES if name in sent and _mentions(message, name)), "")
+
+
+def _mentions(message: str, name: str) -> bool:
+    words = "|".join(map(re.escape, _NAMES[name]))
+    return re.search(rf"(?<![\w.])(?:{words})(?![\w])", message, re.IGNORECASE) is not None
+
+
+def renamed_limit(message: str) -> str:
+    """Return the name that a server wants instead of `max_tokens`, if that is why it refuses."""
+    found = _INSTEAD.search(message)
+    return found[1] if found else ""

@@ -102,7 +102,6 @@ def _with_path(base: str, path: str) -> str:
 
 
 def _asking(url: str, more: str) -> str:
-    """Return an address with more parameters."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, more)))))
 
@@ -179,7 +178,6 @@ def _rows(bodies: Sequence[bytes], read: Any) -> list[Row]:
 
 
 async def _pages(place: _Place, known: ModelList) -> list[bytes]:
-    """Fetch a list page by page."""
     bodies, more = [], ""
     for _ in range(_MOST_PAGES):
         bodies.append(await _fetch(place, _asking(place.url, more)))
@@ -276,7 +274,6 @@ def _priced(body: bytes) -> list[str]:
 
 
 def _installed() -> list[str]:
-    """Return the models with prices in the list that is installed."""
     from genai_prices.data_snapshot import get_snapshot
 
     return [model.id for provider in get_snapshot().providers for model in provider.models]

@@ -23,9 +23,8 @@ from fairtrial.core.time_limit import time_limit
 from fairtrial.providers.conversation import Conversation, Tool
 from fairtrial.providers.embeddings import EmbeddingCall, read_embedding
 from fairtrial.providers.errors import Filtered, cut_off, error_of, failure_of
-from fairtrial.providers.params import Api, provider_of, supported_params
+from fairtrial.providers.params import Api, provider_of, refused_parameter, renamed_limit, supported_params
 from fairtrial.providers.quota import read_quota
-from fairtrial.providers.refusals import refused_parameter, renamed_limit
 from fairtrial.providers.streamed import Collected, Streamed
 from fairtrial.providers.streams import EventParser, EventStream, pieces, read_body
 
@@ -185,8 +184,8 @@ class HttpTarget(Target):
 
     @staticmethod
     def headers(spec: TargetSpec) -> dict[str, str]:
-        """Return the headers that authenticate requests."""
-        raise NotImplementedError
+        """Return the headers that authenticate requests: the key, as most APIs want it."""
+        return {"Authorization": f"Bearer {spec.api_key}"} if spec.api_key else {}
 
     async def signed(self, url: str | URL, body: bytes) -> dict[str, str] | None:
         """Return more headers for one request, where a key alone does not authenticate it."""

@@ -28,7 +28,6 @@ class AdvisoryLock:
         self._connection: Connection | None = None
 
     def acquire(self, *, timeout: float, poll_interval: float = 0.05) -> AdvisoryLock:
-        """Acquire the lock within `timeout` seconds, or raise `filelock.Timeout`."""
         with translated(self._dialect):
             connection = self._sessions.connect().execution_options(isolation_level="AUTOCOMMIT")
             try:
@@ -66,7 +65,6 @@ class AdvisoryLock:
             ) from None
 
     def release(self) -> None:
-        """Release the lock."""
         if self._held.get(self._name) is self:
             del self._held[self._name]
         self._drop()

@@ -27,31 +27,23 @@ def request_row(run_id: str, place: BatchPlace, *, done: bool) -> dict[str, Any]
 def batches_of(store: Store, run_id: str) -> list[BatchRecord]:
     """Return the batches of a run, in the order in which they were submitted."""
     table = schema.batches
-    with store.reading() as connection:
-        rows = connection.execute(select(table).where(table.c.run_id == run_id).order_by(table.c.number)).mappings()
-        return [
-            BatchRecord(
-                id=row["batch_id"], **{name: row[name] for name in BatchRecord.__struct_fields__ if name != "id"}
-            )
-            for row in rows
-        ]
+    fields = [table.c.batch_id if name == "id" else table.c[name] for name in BatchRecord.__struct_fields__]
+    query = select(*fields).where(table.c.run_id == run_id).order_by(table.c.number)
+    return [BatchRecord(**dict(zip(BatchRecord.__struct_fields__, row, strict=True))) for row in store.fetch(query)]
 
 
 def open_requests(store: Store, run_id: str) -> list[BatchPlace]:
     """Return the requests of a run that were submitted, or may have been, and whose results are not stored."""
     table = schema.batch_requests
     query = select(table.c.batch, table.c.position, table.c.key, table.c.usd)
-    with store.reading() as connection:
-        rows = connection.execute(query.where(table.c.run_id == run_id, table.c.done.is_(False)))
-        return [BatchPlace(*row) for row in rows]
+    return [BatchPlace(*row) for row in store.fetch(query.where(table.c.run_id == run_id, table.c.done.is_(False)))]
 
 
 def open_counts(store: Store, run_id: str) -> dict[int, int]:
     """Return how many requests of each batch have no stored result."""
     table = schema.batch_requests
     query = select(table.c.batch, func.count()).where(table.c.run_id == run_id, table.c.done.is_(False))
-    with store.reading() as connection:
-        return {row[0]: row[1] for row in connection.execute(query.group_by(table.c.batch))}
+    return dict(store.fetch(query.group_by(table.c.batch)))
 
 
 def void_batch(store: Store, run_id: str, batch: BatchRecord) -> None:
@@ -60,8 +52,5 @@ def void_batch(store: Store, run_id: str, batch: BatchRecord) -> None:
     of_batch = (requests.c.run_id == run_id, requests.c.batch == batch.number)
     with store.writing() as connection:
         connection.execute(update(requests).where(*of_batch).values(done=True))
-        connection.execute(
-            update(batches)
-            .where(batches.c.run_id == run_id, batches.c.number == batch.number)
-            .values(ended_at=time.time())
-        )
+        this = (batches.c.run_id == run_id, batches.c.number == batch.number)
+        connection.execute(update(batches).where(*this).values(ended_at=time.time()))

@@ -68,12 +68,9 @@ def runs_page(store: Store, filters: RunQuery, first: int, count: int) -> tuple[
         query = query.where(
             runs.c.status.in_(["running", filters.status]) if needs_lock else runs.c.status == filters.status
         )
-    with store.reading() as connection:
-        total = connection.scalar(select(func.count()).select_from(query.subquery())) or 0
-        query = query.order_by(runs.c.number.desc())
-        page = query if needs_lock else query.offset(first).limit(count)
-        records = [RunRecord(**row) for row in connection.execute(page).mappings()]
-    found = [store.with_live_status(record) for record in records]
+    total = store.fetch_value(select(func.count()).select_from(query.subquery())) or 0
+    query = query.order_by(runs.c.number.desc())
+    found = store.runs_in(query if needs_lock else query.offset(first).limit(count))
     if not needs_lock:
         return found, total
     matching = [record for record in found if record.status == filters.status]
@@ -84,8 +81,7 @@ def suite_names(store: Store) -> list[str]:
     """Return the names of all suites that have runs."""
     plans, runs = schema.plans, schema.runs
     query = select(plans.c.suite_name).join(runs, runs.c.plan_id == plans.c.id).distinct().order_by(plans.c.suite_name)
-    with store.reading() as connection:
-        return [row[0] for row in connection.execute(query)]
+    return [name for (name,) in store.fetch(query)]
 
 
 def latest_suites(store: Store, count: int) -> list[str]:
@@ -99,8 +95,7 @@ def latest_suites(store: Store, count: int) -> list[str]:
         .order_by(newest.desc())
         .limit(count)
     )
-    with store.reading() as connection:
-        return [row[0] for row in connection.execute(query)]
+    return [name for (name,) in store.fetch(query)]
 
 
 def kinds_of_cases(store: Store, plan_id: str) -> dict[str, list[str]]:
@@ -108,8 +103,7 @@ def kinds_of_cases(store: Store, plan_id: str) -> dict[str, list[str]]:
     table = schema.cases
     # In one pass: of 100,000 cases each takes a while.
     query = select(table.c.category, table.c.difficulty, table.c.tags).where(table.c.plan_id == plan_id).distinct()
-    with store.reading() as connection:
-        categories, difficulties, tags = (set(column) for column in zip(*connection.execute(query), strict=True))
+    categories, difficulties, tags = (set(column) for column in zip(*store.fetch(query), strict=True))
     return {
         "category": sorted(categories - {None}),
         "difficulty": sorted(difficulties - {None}),
@@ -140,7 +134,6 @@ def ordered_cases(store: Store, run: RunRecord, filters: CaseQuery) -> array[int
 
 
 def _filtered_positions(run: RunRecord, show: Show) -> Select[Any]:
-    """Select the positions of the cases that this filter shows."""
     trials, scores, judgements = schema.trials, schema.scores, schema.judgements
     if show == "failed":
         return select(trials.c.case_position).where(trials.c.run_id == run.id, trials.c.failure_kind.is_not(None))
@@ -167,7 +160,6 @@ def _filtered_positions(run: RunRecord, show: Show) -> Select[Any]:
 
 
 def _arm_means(run: RunRecord) -> Select[Any]:
-    """Select the mean of every arm on every case."""
     scores = schema.scores
     return (
         select(scores.c.case_position, scores.c.arm_position, func.avg(scores.c.value).label("mean"))
@@ -182,8 +174,7 @@ def _all_cases_sorted(store: Store, run: RunRecord, filters: CaseQuery) -> array
     query = select(keys.c.case_position).order_by(keys.c.key.desc() if filters.descending else keys.c.key, keys.c[0])
     all_positions = select(schema.cases.c.position).where(schema.cases.c.plan_id == run.plan_id).order_by("position")
     positions = _positions(store, query)
-    with store.reading() as connection:
-        cases = connection.scalar(select(func.count()).select_from(all_positions.subquery()))
+    cases = store.fetch_value(select(func.count()).select_from(all_positions.subquery()))
     if cases != len(positions):
         scored = set(positions)
         positions.extend(position for position in _positions(store, all_positions) if position not in scored)
@@ -198,7 +189,6 @@ def _positions(store: Store, query: Select[Any]) -> array[int]:
 
 
 def _sort_keys(run: RunRecord, filters: CaseQuery) -> Select[Any]:
-    """Select the sort key of every case that has a score."""
     query = _arm_means(run)
     if filters.sort.isdecimal():
         query = query.where(schema.scores.c.arm_position == int(filters.sort))
@@ -250,8 +240,7 @@ def cells(store: Store, run: RunRecord, positions: Sequence[int]) -> list[CaseCe
         .where(trials.c.run_id == run.id, trials.c.case_position.in_(positions))
         .group_by(trials.c.case_position, trials.c.arm_position)
     )
-    with store.reading() as connection:
-        return [CaseCell(*row) for row in connection.execute(query)]
+    return [CaseCell(*row) for row in store.fetch(query)]
 
 
 def snippets(store: Store, run: RunRecord, positions: Sequence[int], length: int) -> dict[tuple[int, int], str]:
@@ -261,15 +250,13 @@ def snippets(store: Store, run: RunRecord, positions: Sequence[int], length: int
     query = select(trials.c.case_position, trials.c.arm_position, text).where(
         trials.c.run_id == run.id, trials.c.case_position.in_(positions), trials.c.repeat == 0
     )
-    with store.reading() as connection:
-        return {(case, arm): display(words) for case, arm, words in connection.execute(query)}
+    return {(case, arm): display(words) for case, arm, words in store.fetch(query)}
 
 
 def stored_trials(store: Store, run_id: str) -> int:
     """Return how many trials of a run have an answer or a failure."""
-    with store.reading() as connection:
-        query = select(func.count()).select_from(schema.trials).where(schema.trials.c.run_id == run_id)
-        return connection.scalar(query) or 0
+    query = select(func.count()).select_from(schema.trials).where(schema.trials.c.run_id == run_id)
+    return store.fetch_value(query) or 0
 
 
 def metric_names(store: Store, run: RunRecord) -> list[str]:
@@ -280,31 +267,26 @@ def metric_names(store: Store, run: RunRecord) -> list[str]:
     order = scores.c.case_position, scores.c.arm_position, scores.c.repeat  # the order of the index
     first = select(scores.c.metrics).where(of_scoring).order_by(*order).limit(_FIRST_SCORES).subquery()
     query = select(first.c.metrics).where(first.c.metrics.is_not(None)).distinct()
-    with store.reading() as connection:
-        return list(dict.fromkeys(name for (body,) in connection.execute(query) for name in decode(body) or ()))
+    return list(dict.fromkeys(name for (body,) in store.fetch(query) for name in decode(body) or ()))
 
 
 def show_counts(store: Store, run: RunRecord) -> dict[str, int]:
     """Return how many cases each filter shows, without those that show none."""
     counts: dict[str, int] = {}
-    with store.reading() as connection:
-        for show in SHOWS[1:]:
-            found = _filtered_positions(run, show).subquery()
-            count = connection.scalar(select(func.count(found.c[0].distinct()))) or 0
-            if count:
-                counts[show] = count
+    for show in SHOWS[1:]:
+        found = _filtered_positions(run, show).subquery()
+        if count := store.fetch_value(select(func.count(found.c[0].distinct()))):
+            counts[show] = count
     return counts
 
 
 def stamp(store: Store, run: RunRecord) -> str:
     """Return a string that changes when a scoring, label, vote, pair or calibration is added to a finished run."""
     parts = [run.status, run.scoring, run.ended_at]
-    with store.reading() as connection:
-        for table, when in (("labels", "labelled_at"), ("votes", "voted_at"), ("pairs", "judged_at")):
-            columns = schema.metadata.tables[table].c
-            query = select(func.count(), func.max(columns[when])).where(columns.run_id == run.id)
-            parts += connection.execute(query).one()
-        parts.append(connection.scalar(select(func.max(schema.calibrations.c.id))))
+    for table, when in (("labels", "labelled_at"), ("votes", "voted_at"), ("pairs", "judged_at")):
+        columns = schema.metadata.tables[table].c
+        parts += store.fetch(select(func.count(), func.max(columns[when])).where(columns.run_id == run.id))[0]
+    parts.append(store.fetch_value(select(func.max(schema.calibrations.c.id))))
     return "/".join(str(part) for part in parts)
 
 
@@ -312,33 +294,24 @@ def calibrations_page(store: Store, first: int, count: int) -> tuple[list[dict[s
     """Return one page of the judges' calibrations, newest first, and the total number."""
     table = schema.calibrations
     query = select(table).order_by(table.c.id.desc()).offset(first).limit(count)
-    with store.reading() as connection:
-        total = connection.scalar(select(func.count()).select_from(table)) or 0
-        rows = [dict(row) for row in connection.execute(query).mappings()]
-    return [{**row, "body": decode(row["body"])} for row in rows], total
+    total = store.fetch_value(select(func.count()).select_from(table)) or 0
+    return [{**row, "body": decode(row["body"])} for row in store.fetch_dicts(query)], total
 
 
 def runs_of_series(store: Store, series_id: str) -> list[RunRecord]:
     """Return the runs of a series, oldest first."""
     runs = schema.runs
-    query = run_query().where(runs.c.series_id == series_id).order_by(runs.c.number)
-    with store.reading() as connection:
-        records = [RunRecord(**row) for row in connection.execute(query).mappings()]
-    return [store.with_live_status(record) for record in records]
+    return store.runs_in(run_query().where(runs.c.series_id == series_id).order_by(runs.c.number))
 
 
 def calibration(store: Store, name: str) -> dict[str, Any] | None:
     """Return the calibration with this id."""
-    table = schema.calibrations
-    with store.reading() as connection:
-        row = connection.execute(select(table).where(table.c.id == name)).mappings().first()
-    return {**row, "body": decode(row["body"])} if row else None
+    rows = store.fetch_dicts(select(schema.calibrations).where(schema.calibrations.c.id == name))
+    return {**rows[0], "body": decode(rows[0]["body"])} if rows else None
 
 
 def positions_of(store: Store, plan_id: str, case_id: str) -> list[int]:
     """Return the positions in a plan of the cases with this id."""
     table = schema.cases
     query = select(table.c.position).where(table.c.plan_id == plan_id, table.c.id == case_id)
-    query = query.order_by(table.c.position)
-    with store.reading() as connection:
-        return [row[0] for row in connection.execute(query)]
+    return [position for (position,) in store.fetch(query.order_by(table.c.position))]

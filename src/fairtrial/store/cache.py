@@ -18,10 +18,8 @@ _MOST = 100  # results about one run: pages take parameters, so that there is no
 def cached(store: Store, name: str, stamp: str) -> bytes | None:
     """Return the cached result of this name, if nothing has changed since."""
     table = schema.digests
-    query = select(table.c.body).where(table.c.name == name, table.c.stamp == stamp)
-    with store.reading() as connection:
-        body: bytes | None = connection.scalar(query)
-        return body
+    body: bytes | None = store.fetch_value(select(table.c.body).where(table.c.name == name, table.c.stamp == stamp))
+    return body
 
 
 def keep(store: Store, name: str, run_id: str, stamp: str, body: bytes) -> None:

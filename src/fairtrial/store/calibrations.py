@@ -19,6 +19,4 @@ def add_calibration(store: Store, row: dict[str, Any]) -> None:
 def calibrations_of(store: Store, judge_key: str) -> list[dict[str, Any]]:
     """Return all calibrations of a judge, with any prompt, newest first."""
     table = schema.calibrations
-    query = select(table).where(table.c.judge_key == judge_key).order_by(table.c.id.desc())
-    with store.reading() as connection:
-        return [dict(row) for row in connection.execute(query).mappings()]
+    return store.fetch_dicts(select(table).where(table.c.judge_key == judge_key).order_by(table.c.id.desc()))

@@ -1,23 +1,52 @@
-"""Check that every row of a store can be read."""
+"""Check that every row of a store can be read, and copy the intact rows of a damaged SQLite store into a new one."""
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from shlex import quote
 
+import msgspec
 from sqlalchemy import Table, inspect, select, text
 
 from fairtrial.core.errors import FairtrialError, StoreError
-from fairtrial.store import schema
+from fairtrial.core.place import COLUMNS
+from fairtrial.store import schema, totals
 from fairtrial.store.address import dialect_of
-from fairtrial.store.salvage import StoreCheck, TableCheck, check_file
-from fairtrial.store.sqlite import Sqlite
+from fairtrial.store.migrations import CURRENT
+from fairtrial.store.sqlite import Sqlite, create_file
 from fairtrial.store.store import Store
 
+_STEP = 256  # rows read at a time; if that fails, half as many, down to one
+_MAX_PROBLEMS = 20
 _INVALID_INDEXES = (
     "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class ON pg_class.oid = indrelid "
     "WHERE relnamespace = current_schema()::regnamespace AND NOT (indisvalid AND indisready)"
 )
+
+
+class TableCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of a table can be read; `lost` counts the places where a row may have been."""
+
+    table: str
+    rows: int
+    lost: int = 0
+
+
+class StoreCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """The condition of a store."""
+
+    path: str
+    problems: list[str]
+    tables: list[TableCheck]
+    saved: str | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the store is undamaged."""
+        return not self.problems and not any(table.lost for table in self.tables)
 
 
 def check_store(address: str | None, save: Path | None = None) -> StoreCheck:
@@ -59,3 +88,115 @@ def _read_all(store: Store, table: Table) -> int:
     """Read every row, as only then the server finds out whether it can; return how many there are."""
     with store.reading() as connection:
         return sum(1 for _ in connection.execute(select(table).execution_options(yield_per=1000)))
+
+
+def check_file(path: Path, save: Path | None = None) -> StoreCheck:
+    """Read every row of a store; with `save`, copy the readable ones into a new store at that path."""
+    if not path.is_file():
+        raise StoreError(f"there is no store at {path}")
+    if save is not None and save.exists():
+        raise FairtrialError(f"{save} already exists: choose a file that does not exist")
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as source:
+        problems = _integrity(source)
+        try:
+            tables = _tables(source)
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{path} cannot be read at all ({error}): its list of tables is damaged") from None
+        if not tables:
+            raise StoreError(f"{path} is not a fairtrial store: choose another with --store")
+        if save is None:
+            checks = [_read_table(source, name, None) for name in tables]
+        else:
+            create_file(save)
+            with closing(sqlite3.connect(save)) as copy:
+                _copy_schema(source, copy)
+                checks = [_read_table(source, name, copy) for name in tables]
+                _keep_version(copy)
+                copy.commit()
+            store = Store(str(save))  # upgrades what an older version wrote
+            _drop_orphans(store)
+            _reopen_runs(store)
+    return StoreCheck(path=str(path), problems=problems, tables=checks, saved=str(save) if save else None)
+
+
+def _copy_schema(source: sqlite3.Connection, copy: sqlite3.Connection) -> None:
+    """Create the tables and indexes of the source: its rows fit no others, if an older version wrote them."""
+    query = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY type = 'index'"
+    for (statement,) in source.execute(query).fetchall():
+        copy.execute(statement)
+
+
+def _keep_version(copy: sqlite3.Connection) -> None:
+    """Where the schema's version was lost, assume the current one."""
+    copy.execute("INSERT OR IGNORE INTO meta (key, value) VALUES ('schema', ?)", (str(CURRENT),))
+
+
+def _drop_orphans(store: Store) -> None:
+    """Delete scores and other rows whose answer is lost: the question will be asked again."""
+    same = " AND ".join(f"t.{name} = o.{name}" for name in ("run_id", *COLUMNS))
+    with store.writing() as connection:
+        for table in ("scores", "judgements", "labels", "attachments"):
+            orphans = f"DELETE FROM {table} AS o WHERE NOT EXISTS (SELECT 1 FROM trials AS t WHERE {same})"  # noqa: S608
+            connection.exec_driver_sql(orphans)
+
+
+def _reopen_runs(store: Store) -> None:
+    """Mark completed runs that have lost answers as interrupted, so that they can be resumed."""
+    for run in store.runs():
+        planned = totals.planned_trials(store, run.plan_id, store.arms(store.plan(run.plan_id)))
+        scored = sum(arm.scored for arm in totals.arm_totals(store, run.id, run.scoring).values())
+        if run.status == "completed" and scored < sum(planned):
+            store.set_run(run.id, status="interrupted", reason="recovered from a damaged store")
+    store.close()
+
+
+def _integrity(source: sqlite3.Connection) -> list[str]:
+    try:
+        problems = [row[0] for row in source.execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})")]
+    except sqlite3.DatabaseError as error:
+        return [str(error)]
+    return [] if problems == ["ok"] else problems
+
+
+def _tables(source: sqlite3.Connection) -> list[str]:
+    query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+    return [row[0] for row in source.execute(query)]
+
+
+def _read_table(source: sqlite3.Connection, table: str, copy: sqlite3.Connection | None) -> TableCheck:
+    lost = 0
+    rows = 0
+    names = [row[1] for row in source.execute(f'PRAGMA table_info("{table}")')]
+    columns = ", ".join(f'"{name}"' for name in names)
+    placeholders = ", ".join("?" for _ in names)
+    for row in _rows(source, table, columns):
+        if row is None:
+            lost += 1
+            continue
+        rows += 1
+        if copy is not None:  # rows that a new store already has, such as its version, are replaced
+            copy.execute(f'INSERT OR REPLACE INTO "{table}" ({columns}) VALUES ({placeholders})', row)  # noqa: S608
+    return TableCheck(table=table, rows=rows, lost=lost)
+
+
+def _rows(source: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[object, ...] | None]:
+    """Yield every row in the order of row ids, and None for every row id that cannot be read."""
+    try:
+        first, last = source.execute(f'SELECT min(rowid), max(rowid) FROM "{table}"').fetchone()  # noqa: S608
+    except sqlite3.DatabaseError:
+        yield None
+        return
+    if first is None:
+        return
+    query = f'SELECT {columns} FROM "{table}" WHERE rowid BETWEEN ? AND ?'  # noqa: S608
+    ranges = [(start, min(start + _STEP - 1, last)) for start in range(first, last + 1, _STEP)][::-1]
+    while ranges:
+        low, high = ranges.pop()
+        try:
+            yield from source.execute(query, (low, high)).fetchall()
+        except sqlite3.DatabaseError:
+            if low == high:
+                yield None
+                continue
+            middle = (low + high) // 2
+            ranges += [(middle + 1, high), (low, middle)]

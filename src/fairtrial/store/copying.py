@@ -7,7 +7,7 @@ reason that it is being copied; copying it again goes on after the last row that
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -45,7 +45,6 @@ _OWN: dict[Table, tuple[str, ...]] = {
 _INSERTS = {table: PreparedInsert(table, insert_missing) for table in schema.metadata.tables.values()}
 
 Row = dict[str, Any]
-Notice = Callable[[str, int], None]  # is told the table and how many of its rows were copied now
 
 
 class CopiedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,26 +65,25 @@ def find_copied(store: Store, names: Sequence[str]) -> list[RunRecord]:
     return list({run.id: run for name in names for run in store.find_runs(name)}.values())
 
 
-def copy_runs(
-    source: Store, target: Store, runs: Sequence[RunRecord], notice: Notice = lambda *_: None
-) -> Iterator[CopiedRun]:
+def copy_runs(source: Store, target: Store, runs: Sequence[RunRecord]) -> Iterator[CopiedRun]:
     """Copy these runs, oldest first, each with its plan, files and tags; yield what became of each."""
     if source.address == target.address:
         raise FairtrialError(f"{source.path} cannot be copied to itself: name two stores")
     for run in sorted(runs, key=lambda run: run.number):
-        yield _copy_run(source, target, run, notice)
+        yield _copy_run(source, target, run)
     target.dialect.loaded(target.engine)
 
 
 def copy_calibrations(source: Store, target: Store) -> int:
     """Copy the calibrations of judges, which belong to no run; return how many were new."""
-    before = _count(target, schema.calibrations)
+    stored = select(func.count()).select_from(schema.calibrations)
+    before: int = target.fetch_value(stored)
     for batch in _batches(source, schema.calibrations):
         _write(target, schema.calibrations, batch)
-    return _count(target, schema.calibrations) - before
+    return target.fetch_value(stored) - before
 
 
-def _copy_run(source: Store, target: Store, run: RunRecord, notice: Notice) -> CopiedRun:
+def _copy_run(source: Store, target: Store, run: RunRecord) -> CopiedRun:
     result = CopiedRun(id=run.id, suite=run.suite_name, outcome="skipped")
     if run.status == "running":
         return replace(result, reason="it is still running: copy it when it has ended")
@@ -93,11 +91,11 @@ def _copy_run(source: Store, target: Store, run: RunRecord, notice: Notice) -> C
         there = _stored_run(target, run.id)
         copied = 0
         if there is None or there["reason"] == COPYING:
-            copied = _copy_plan(source, target, run.plan_id, notice)
+            copied = _copy_plan(source, target, run.plan_id)
             if there is None:
                 _begin(source, target, run)
             for table in _OF_RUN:
-                copied += _copy_table(source, target, table, table.c.run_id == run.id, notice)
+                copied += _copy_table(source, target, table, table.c.run_id == run.id)
         differences, sha256 = _compare(source, target, run)
         if differences and (there is None or there["reason"] == COPYING):
             raise StoreError(
@@ -133,24 +131,23 @@ def _finish(source: Store, target: Store, run: RunRecord) -> None:
     target.set_run(run.id, status=row["status"], reason=row["reason"])
 
 
-def _copy_plan(source: Store, target: Store, plan_id: str, notice: Notice) -> int:
+def _copy_plan(source: Store, target: Store, plan_id: str) -> int:
     table = schema.plans
-    with source.reading() as connection:
-        plan = dict(connection.execute(select(table).where(table.c.id == plan_id)).mappings().one())
+    (plan,) = source.fetch_dicts(select(table).where(table.c.id == plan_id))
     with target.dialect.lock(f"plan-{plan_id}"):
-        with target.reading() as connection:
-            count = connection.scalar(select(table.c.case_count).where(table.c.id == plan_id))
+        count = target.fetch_value(select(table.c.case_count).where(table.c.id == plan_id))
         if count is not None and count != UNFINISHED:
             return 0
         _write(target, table, [{**plan, "case_count": UNFINISHED}])
-        copied = sum(_copy_table(source, target, part, part.c.plan_id == plan_id, notice) for part in _OF_PLAN)
-        _copy_files(source, target, _hashes(source, schema.plan_files, schema.plan_files.c.plan_id == plan_id))
+        copied = sum(_copy_table(source, target, part, part.c.plan_id == plan_id) for part in _OF_PLAN)
+        files = select(schema.plan_files.c.sha256).where(schema.plan_files.c.plan_id == plan_id)
+        _copy_files(source, target, [sha256 for (sha256,) in source.fetch(files)])
         with target.writing() as connection:
             connection.execute(update(table).where(table.c.id == plan_id).values(case_count=plan["case_count"]))
     return copied
 
 
-def _copy_table(source: Store, target: Store, table: Table, which: ColumnElement[bool], notice: Notice) -> int:
+def _copy_table(source: Store, target: Store, table: Table, which: ColumnElement[bool]) -> int:
     """Copy rows after the last one that is there, in the order of their keys."""
     copied = 0
     for batch in _batches(source, table, which, after=_last_key(target, table, which)):
@@ -158,7 +155,6 @@ def _copy_table(source: Store, target: Store, table: Table, which: ColumnElement
             _copy_files(source, target, [row["sha256"] for row in batch])
         _write(target, table, batch)
         copied += len(batch)
-        notice(table.name, len(batch))
     return copied
 
 
@@ -166,18 +162,9 @@ def _copy_files(source: Store, target: Store, hashes: Sequence[str]) -> None:
     """Copy files one by one, as they may be large."""
     files = schema.files
     for sha256 in dict.fromkeys(hashes):
-        with target.reading() as connection:
-            if connection.scalar(select(files.c.media).where(files.c.sha256 == sha256)) is not None:
-                continue
-        with source.reading() as connection:
-            row = connection.execute(select(files).where(files.c.sha256 == sha256)).mappings().first()
-        if row is not None:
-            target.write({"files": [dict(row)]})
-
-
-def _hashes(store: Store, table: Table, which: ColumnElement[bool]) -> list[str]:
-    with store.reading() as connection:
-        return list(connection.scalars(select(table.c.sha256).where(which)))
+        is_there = target.fetch_value(select(files.c.media).where(files.c.sha256 == sha256)) is not None
+        if not is_there and (rows := source.fetch_dicts(select(files).where(files.c.sha256 == sha256))):
+            target.write({"files": rows})
 
 
 def _key(table: Table) -> list[ColumnElement[Any]]:
@@ -186,9 +173,7 @@ def _key(table: Table) -> list[ColumnElement[Any]]:
 
 def _last_key(store: Store, table: Table, which: ColumnElement[bool]) -> tuple[Any, ...] | None:
     query = select(*_key(table)).where(which).order_by(*(column.desc() for column in _key(table))).limit(1)
-    with store.reading() as connection:
-        row = connection.execute(query).first()
-    return None if row is None else tuple(row)
+    return next(map(tuple, store.fetch(query)), None)
 
 
 def _rows(
@@ -221,14 +206,7 @@ def _write(store: Store, table: Table, batch: list[Row]) -> None:
 
 
 def _stored_run(store: Store, run_id: str) -> Row | None:
-    with store.reading() as connection:
-        row = connection.execute(select(schema.runs).where(schema.runs.c.id == run_id)).mappings().first()
-    return None if row is None else dict(row)
-
-
-def _count(store: Store, table: Table) -> int:
-    with store.reading() as connection:
-        return connection.scalar(select(func.count()).select_from(table)) or 0
+    return next(iter(store.fetch_dicts(select(schema.runs).where(schema.runs.c.id == run_id))), None)
 
 
 def _parts(run: RunRecord) -> Iterator[tuple[Table, ColumnElement[bool]]]:

@@ -27,9 +27,8 @@ def attachments(
     if place is not None:
         query = query.where(*schema.at(table, place))
     hashes: dict[Place, dict[str, str]] = {}
-    with store.reading() as connection:
-        for row in connection.execute(query.order_by(*table.primary_key)).mappings():
-            hashes.setdefault(place_of(row), {})[row["name"]] = row["sha256"]
+    for row in store.fetch_dicts(query.order_by(*table.primary_key)):
+        hashes.setdefault(place_of(row), {})[row["name"]] = row["sha256"]
     return hashes
 
 
@@ -41,9 +40,7 @@ def stored_changes(store: Store, run_id: str, place: Place, turn: int | None = N
         .join(attached, attached.c.sha256 == files.c.sha256)
         .where(attached.c.run_id == run_id, attached.c.name == changes_name(turn), *schema.at(attached, place))
     )
-    with store.reading() as connection:
-        row = connection.execute(query).first()
-    return None if row is None else File(name=WORKSPACE, media=row[0], body=row[1])
+    return next((File(name=WORKSPACE, media=media, body=body) for media, body in store.fetch(query)), None)
 
 
 def kept_workspaces(store: Store, run_id: str) -> Path:
@@ -73,13 +70,10 @@ def scored_by(store: Store, run_id: str, scoring: int, names: Sequence[str], *, 
     conditions = [table.c.run_id == run_id, table.c.scoring == scoring, table.c.scorer.in_(names)]
     if among is not None:
         conditions.append(table.c.case_position < among)
-    with store.reading() as connection:
-        return connection.execute(select(table.c.scorer).where(*conditions).limit(1)).first() is not None
+    return store.fetch_value(select(table.c.scorer).where(*conditions).limit(1)) is not None
 
 
 def contents(store: Store, hashes: Sequence[str]) -> dict[str, tuple[str, bytes]]:
     """Return (media type, bytes) by hash."""
-    table = schema.files
-    query = select(table).where(table.c.sha256.in_(hashes))
-    with store.reading() as connection:
-        return {row["sha256"]: (row["media"], row["body"]) for row in connection.execute(query).mappings()}
+    rows = store.fetch_dicts(select(schema.files).where(schema.files.c.sha256.in_(hashes)))
+    return {row["sha256"]: (row["media"], row["body"]) for row in rows}

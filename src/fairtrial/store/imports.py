@@ -65,18 +65,15 @@ class ImportedRun:
 
 def find_imported(store: Store, run_id: str) -> RunRecord | None:
     """Return the run with this id, if it is there."""
-    with store.reading() as connection:
-        row = connection.execute(run_query().where(schema.runs.c.id == run_id)).mappings().first()
-    return None if row is None else RunRecord(**row)
+    rows = store.fetch_dicts(run_query().where(schema.runs.c.id == run_id))
+    return RunRecord(**rows[0]) if rows else None
 
 
 def attempts_at(store: Store, tool: str, lineage: str) -> list[tuple[RunRecord, dict[str, Any]]]:
     """Return the imported attempts at the same run of another tool, with where they came from."""
     found = []
     query = run_query().where(json_text(schema.runs.c.context).contains(lineage, autoescape=True))
-    with store.reading() as connection:
-        records = [RunRecord(**row) for row in connection.execute(query).mappings()]
-    for record in records:
+    for record in (RunRecord(**row) for row in store.fetch_dicts(query)):
         origin = msgspec.json.decode(record.context).get("imported") or {}
         if origin.get("tool") == tool and origin.get("lineage") == lineage:
             found.append((record, origin))
@@ -86,8 +83,6 @@ def attempts_at(store: Store, tool: str, lineage: str) -> list[tuple[RunRecord, 
 def is_cared_for(store: Store, run_id: str) -> bool:
     """Return whether users added anything to a run: labels, votes, tags, or another scoring."""
     tables = (schema.labels, schema.votes, schema.tags, schema.pairs)
-    with store.reading() as connection:
-        if any(connection.scalar(select(t.c.run_id).where(t.c.run_id == run_id).limit(1)) for t in tables):
-            return True
-        again = select(schema.scorings.c.number).where(schema.scorings.c.run_id == run_id, schema.scorings.c.number > 0)
-        return connection.scalar(again.limit(1)) is not None
+    again = select(schema.scorings.c.number).where(schema.scorings.c.run_id == run_id, schema.scorings.c.number > 0)
+    queries = [*(select(table.c.run_id).where(table.c.run_id == run_id) for table in tables), again]
+    return any(store.fetch_value(query.limit(1)) is not None for query in queries)

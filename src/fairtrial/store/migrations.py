@@ -113,7 +113,6 @@ def _add_extract(connection: Connection) -> None:
 
 
 def _add_chats(connection: Connection) -> None:
-    """Add variables, turns and files of cases."""
     _add_columns(connection, schema.cases, "vars", "turns", "attach")
     _add_tables(connection, schema.turns, schema.plan_files)
 
@@ -128,7 +127,6 @@ def _add_batches(connection: Connection) -> None:
 
 
 def _add_asked(connection: Connection) -> None:
-    """Add for which targets and conditions a case is."""
     _add_columns(connection, schema.cases, "targets", "conditions")
 
 

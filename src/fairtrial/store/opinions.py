@@ -75,16 +75,8 @@ def add_labels(store: Store, run_id: str, scoring: int, labels: Sequence[dict[st
     table = schema.labels
     places = {place_of(label) for label in labels}
     yardsticks = _yardsticks(store, run_id, scoring, places)
-    label_rows = [
-        {
-            **label,
-            "run_id": run_id,
-            "yardstick": yardsticks[place_of(label)],
-            "labelled_at": time.time(),
-        }
-        for label in labels
-    ]
-    store.write({table.name: label_rows})
+    more = {"run_id": run_id, "labelled_at": time.time()}
+    store.write({table.name: [{**label, **more, "yardstick": yardsticks[place_of(label)]} for label in labels]})
 
 
 def renew_labels(store: Store, run_id: str, scoring: int) -> int:
@@ -109,8 +101,7 @@ def labelled(store: Store, run_id: str, scoring: int) -> Iterator[dict[str, Any]
         .where(table.c.run_id == run_id)
         .order_by(*(table.c[name] for name in COLUMNS), table.c.labeller)
     )
-    with store.reading() as connection:
-        labels = [dict(row) for row in connection.execute(query).mappings()]
+    labels = store.fetch_dicts(query)
     yardsticks = _yardsticks(store, run_id, scoring, {place_of(label) for label in labels})
     for label in labels:
         yield {**label, "stale": label["yardstick"] != yardsticks[place_of(label)]}
@@ -154,8 +145,7 @@ def judges_asked(store: Store, run_id: str, scoring: int) -> list[tuple[str, str
         .distinct()
         .order_by(table.c.judge)
     )
-    with store.reading() as connection:
-        return [(row[0], row[1], row[2]) for row in connection.execute(query)]
+    return [(judge, key, prompt_hash) for judge, key, prompt_hash in store.fetch(query)]
 
 
 def has_judged(store: Store, run_id: str, judge_key: str) -> bool:
@@ -164,8 +154,7 @@ def has_judged(store: Store, run_id: str, judge_key: str) -> bool:
     query = select(table.c.number).where(
         table.c.run_id == run_id, table.c.judge_key == judge_key, table.c.failure_kind.is_(None)
     )
-    with store.reading() as connection:
-        return connection.execute(query.limit(1)).first() is not None
+    return store.fetch_value(query.limit(1)) is not None
 
 
 def reasonings(store: Store, run_id: str, scoring: int) -> Iterator[tuple[Place, str, float | None, str]]:
@@ -213,8 +202,7 @@ def judged_places(store: Store, run_id: str, scoring: int) -> set[Place]:
     table = schema.judgements
     query = select(*(table.c[name] for name in COLUMNS)).distinct()
     conditions = (table.c.run_id == run_id, table.c.scoring == scoring, table.c.value.is_not(None))
-    with store.reading() as connection:
-        return {Place(row[0], row[1], row[2]) for row in connection.execute(query.where(*conditions))}
+    return {Place(*row) for row in store.fetch(query.where(*conditions))}
 
 
 def unlabelled(store: Store, run: RunRecord, arms: Sequence[int]) -> Place | None:
@@ -223,11 +211,9 @@ def unlabelled(store: Store, run: RunRecord, arms: Sequence[int]) -> Place | Non
     If judges score the run, return an answer that a judge scored, because labels are compared with judges' scores.
     """
     table, scores, verdicts = schema.labels, schema.scores, schema.judgements
+    counts = label_counts(store, run.id)
     by_judges = [verdicts.c.run_id == run.id, verdicts.c.scoring == run.scoring, verdicts.c.value.is_not(None)]
     with store.reading() as connection:
-        labelled_cases = select(table.c.arm_position, func.count(table.c.case_position.distinct()))
-        counted = labelled_cases.where(table.c.run_id == run.id).group_by(table.c.arm_position)
-        counts: dict[int, int] = {row[0]: row[1] for row in connection.execute(counted)}
         judged = connection.execute(select(verdicts.c.run_id).where(*by_judges).limit(1)).first() is not None
         for arm in sorted(arms, key=lambda arm: counts.get(arm, 0)):
             done = select(table.c.case_position).where(table.c.run_id == run.id, table.c.arm_position == arm)
@@ -270,21 +256,20 @@ def label_counts(store: Store, run_id: str) -> dict[int, int]:
     """Return by arm how many cases have a label."""
     table = schema.labels
     query = select(table.c.arm_position, func.count(table.c.case_position.distinct())).where(table.c.run_id == run_id)
-    with store.reading() as connection:
-        return {row[0]: row[1] for row in connection.execute(query.group_by(table.c.arm_position))}
+    return dict(store.fetch(query.group_by(table.c.arm_position)))
 
 
 def label_at(store: Store, run_id: str, place: Place, labeller: str) -> float | None:
     """Return the label of an answer."""
     table = schema.labels
     mine = (table.c.run_id == run_id, table.c.labeller == labeller, *schema.at(table, place))
-    with store.reading() as connection:
-        return connection.scalar(select(table.c.value).where(*mine))
+    label: float | None = store.fetch_value(select(table.c.value).where(*mine))
+    return label
 
 
 def forget_label(store: Store, run_id: str, place: Place, labeller: str) -> None:
     """Delete a label."""
     table = schema.labels
-    conditions = schema.at(table, place)
+    mine = (table.c.run_id == run_id, table.c.labeller == labeller, *schema.at(table, place))
     with store.writing() as connection:
-        connection.execute(delete(table).where(table.c.run_id == run_id, table.c.labeller == labeller, *conditions))
+        connection.execute(delete(table).where(*mine))

@@ -59,11 +59,8 @@ def failure_kinds(store: Store, run_id: str, arm: int) -> dict[str, int]:
     """Return how often the calls of an arm failed, by kind of failure."""
     trials = schema.trials
     query = select(trials.c.failure_kind, func.count()).group_by(trials.c.failure_kind)
-    with store.reading() as connection:
-        rows = connection.execute(
-            query.where(trials.c.run_id == run_id, trials.c.arm_position == arm, trials.c.failure_kind.is_not(None))
-        )
-        return {row[0]: row[1] for row in rows}
+    failed = (trials.c.run_id == run_id, trials.c.arm_position == arm, trials.c.failure_kind.is_not(None))
+    return dict(store.fetch(query.where(*failed)))
 
 
 def failed_trials(store: Store, run_id: str) -> Iterator[Columns]:
@@ -114,8 +111,7 @@ def taken_metrics(store: Store, run_id: str) -> list[str]:
     """Return which of `latency_ms` and `cost_usd` any trial of a run has."""
     of_run = schema.trials.c.run_id == run_id
     queries = {name: select(known).where(of_run, known.is_not(None)).limit(1) for name, known in _taken().items()}
-    with store.reading() as connection:
-        return [name for name, query in queries.items() if connection.execute(query).first()]
+    return [name for name, query in queries.items() if store.fetch(query)]
 
 
 def taken_sums(store: Store, run_id: str, scoring: int, name: str) -> Iterator[Columns]:
@@ -224,8 +220,7 @@ def case_scorers(store: Store, plan_id: str) -> set[bytes | None]:
     """Return the cases' own scorers as JSON; includes None if some cases have none."""
     table = schema.cases
     query = select(table.c.scorer).where(table.c.plan_id == plan_id).distinct()
-    with store.reading() as connection:
-        return set(connection.scalars(query))
+    return {scorer for (scorer,) in store.fetch(query)}
 
 
 def _content_key(prompt: str, expected: Any) -> str:

@@ -89,11 +89,8 @@ def case_templates(store: Store, plan_id: str) -> Iterator[str]:
     table = schema.cases
     blobs = (json_text(table.c[name]) for name in ("scorer", "extract", "vars", "turns"))
     texts = (table.c.input, table.c.expected, *blobs)
-    query = (
-        select(*texts)
-        .order_by(table.c.position)
-        .where(table.c.plan_id == plan_id, or_(*(text.contains("${") for text in texts)))
-    )
+    with_variables = or_(*(text.contains("${") for text in texts))
+    query = select(*texts).where(table.c.plan_id == plan_id, with_variables).order_by(table.c.position)
     with store.reading() as connection:
         for row in connection.execute(query):
             yield from (text for text in row if text)
@@ -103,5 +100,4 @@ def case_scorers(store: Store, plan_id: str) -> list[ScorerSpec]:
     """Return the distinct scorers that a plan's cases set themselves."""
     table = schema.cases
     query = select(table.c.scorer).where(table.c.plan_id == plan_id, table.c.scorer.is_not(None)).distinct()
-    with store.reading() as connection:
-        return [rows.decode(row[0]) for row in connection.execute(query.order_by(table.c.scorer))]
+    return [rows.decode(scorer) for (scorer,) in store.fetch(query.order_by(table.c.scorer))]

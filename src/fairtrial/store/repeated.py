@@ -18,8 +18,7 @@ def repeated_questions(store: Store, plan: PlanRecord, arms: Sequence[Arm]) -> i
     """Return how many cases without a cluster ask what another one asks, word for word."""
     table = schema.cases
     inputs = select(func.count(), func.count(table.c.input.distinct()))
-    with store.reading() as connection:
-        cases, different = connection.execute(inputs.where(table.c.plan_id == plan.id, table.c.cluster.is_(None))).one()
+    ((cases, different),) = store.fetch(inputs.where(table.c.plan_id == plan.id, table.c.cluster.is_(None)))
     if cases == different:  # as nearly always: then no case need be read
         return 0
     questions = Questions(arms)

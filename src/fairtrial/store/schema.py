@@ -26,18 +26,17 @@ def _cost(prefix: str = "") -> list[Column[Any]]:
 
 
 def _call() -> list[Column[Any]]:
-    """Return the columns of what a call took: time and tokens."""
     times = [Column(name, Float) for name in ("latency_ms", "first_token_ms")]
     return [*times, *(Column(name, Integer) for name in TOKENS)]
 
 
+def _run() -> Column[str]:
+    return Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
+
+
 def _place() -> list[Column[int]]:
     """Return the columns that identify a trial of a run."""
-    return [
-        Column("case_position", Integer, primary_key=True),
-        Column("arm_position", Integer, primary_key=True),
-        Column("repeat", Integer, primary_key=True),
-    ]
+    return [Column(name, Integer, primary_key=True) for name in COLUMNS]
 
 
 meta = Table("meta", metadata, Column("key", String, primary_key=True), Column("value", Text, nullable=False))
@@ -118,7 +117,7 @@ runs = Table(
 ledgers = Table(
     "ledgers",
     metadata,
-    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    _run(),
     *_cost(),
     Column("at_risk_usd", Float, nullable=False),  # may be spent by calls in flight, and is in no row
 )
@@ -127,7 +126,7 @@ ledgers = Table(
 batches = Table(
     "batches",
     metadata,
-    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    _run(),
     Column("number", Integer, primary_key=True),
     Column("target", Text, nullable=False),
     Column("requests", Integer, nullable=False),
@@ -139,7 +138,7 @@ batches = Table(
 batch_requests = Table(
     "batch_requests",
     metadata,
-    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    _run(),
     Column("batch", Integer, primary_key=True),
     Column("position", Integer, primary_key=True),
     Column("key", String, nullable=False),  # which trial or verdict it is for
@@ -150,7 +149,7 @@ batch_requests = Table(
 trials = Table(
     "trials",
     metadata,
-    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    _run(),
     *_place(),
     Column("trial_id", String, nullable=False),
     Column("started_at", Float, nullable=False),
@@ -180,7 +179,7 @@ trials = Table(
 turns = Table(
     "turns",
     metadata,
-    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    _run(),
     *_place(),
     Column("number", Integer, primary_key=True),
     Column("question", Text, nullable=False),
@@ -198,7 +197,7 @@ turns = Table(
 scorings = Table(
     "scorings",
     metadata,
-    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    _run(),
     Column("number", Integer, primary_key=True),
     Column("scorer", Json),  # None: as the suite says
     Column("created_at", Float, nullable=False),
@@ -208,7 +207,7 @@ scorings = Table(
 scores = Table(
     "scores",
     metadata,
-    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    _run(),
     Column("scoring", Integer, primary_key=True),
     *_place(),
     Column("scorer", String, nullable=False),
@@ -231,7 +230,7 @@ scores = Table(
 judgements = Table(
     "judgements",
     metadata,
-    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    _run(),
     Column("scoring", Integer, primary_key=True),
     *_place(),
     Column("judge", String, primary_key=True),
@@ -272,7 +271,7 @@ calibrations = Table(
 pairs = Table(
     "pairs",
     metadata,
-    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    _run(),
     Column("judge_key", String, primary_key=True),
     Column("prompt_hash", String, primary_key=True),
     Column("case_position", Integer, primary_key=True),
@@ -293,7 +292,7 @@ pairs = Table(
 labels = Table(
     "labels",
     metadata,
-    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    _run(),
     *_place(),
     Column("labeller", String, primary_key=True),
     Column("value", Float, nullable=False),
@@ -314,7 +313,7 @@ files = Table(
 attachments = Table(
     "attachments",
     metadata,
-    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    _run(),
     *_place(),
     Column("name", String, primary_key=True),
     Column("sha256", String, nullable=False, index=True),

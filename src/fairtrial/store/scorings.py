@@ -48,23 +48,21 @@ def finish_scoring(store: Store, run_id: str, number: int) -> None:
 def scoring_choice(store: Store, run_id: str, number: int) -> dict[str, Any]:
     """Return the `scorer` and `judge` of a scoring that differ from the suite's."""
     query = select(_SCORINGS.c.scorer).where(_SCORINGS.c.run_id == run_id, _SCORINGS.c.number == number)
-    with store.reading() as connection:
-        return rows.decode(connection.scalar(query)) or {}
+    return rows.decode(store.fetch_value(query)) or {}
 
 
 def scorings_of(store: Store, run_id: str) -> list[ScoringRecord]:
     """Return all scorings of a run, oldest first."""
     query = select(_SCORINGS).where(_SCORINGS.c.run_id == run_id).order_by(_SCORINGS.c.number)
-    with store.reading() as connection:
-        return [
-            ScoringRecord(
-                number=row["number"],
-                how=rows.decode(row["scorer"]) or {},
-                created_at=row["created_at"],
-                completed=bool(row["completed"]),
-            )
-            for row in connection.execute(query).mappings()
-        ]
+    return [
+        ScoringRecord(
+            number=row["number"],
+            how=rows.decode(row["scorer"]) or {},
+            created_at=row["created_at"],
+            completed=bool(row["completed"]),
+        )
+        for row in store.fetch_dicts(query)
+    ]
 
 
 def _runs_own_code(how: Any) -> bool:

@@ -34,7 +34,6 @@ class Sqlite:
         self.path, self.place, self.address = path, str(path), str(path)
 
     def open(self, *, create: bool) -> Engine:
-        """Open the file."""
         path = self.path
         if path.is_dir():
             raise StoreError(
@@ -74,14 +73,12 @@ class Sqlite:
         """Do nothing: a lock file is held as long as its process lives."""
 
     def transaction(self, engine: Engine) -> AbstractContextManager[Connection]:
-        """Open a transaction."""
         return engine.begin()
 
     def serialise(self, connection: Connection, name: str, *, shared: bool = False) -> None:
         """Do nothing: SQLite has one writer at a time."""
 
     def insert(self, table: Table) -> Any:
-        """Return SQLite's insert, which supports conflict clauses."""
         return insert(table)
 
     def prepare_insert(self, table: Table, statement: Any, driver: SqlDialect) -> InsertRows:
@@ -98,7 +95,6 @@ class Sqlite:
         """Do nothing: our queries are planned by their indexes alone."""
 
     def explain(self, error: DBAPIError) -> StoreError:
-        """Turn a SQLite error into a readable message."""
         if isinstance(error, DataError | IntegrityError | InterfaceError | ProgrammingError):
             return bad_row(self, error.orig or error)
         reason = str(error.orig)

@@ -126,6 +126,21 @@ class Store:
         with translated(self._dialect), self._dialect.transaction(self.engine) as connection:
             yield connection
 
+    def fetch(self, query: Select[Any]) -> Sequence[Any]:
+        """Return all rows of a query."""
+        with self.reading() as connection:
+            return connection.execute(query).all()
+
+    def fetch_dicts(self, query: Select[Any]) -> list[dict[str, Any]]:
+        """Return all rows of a query, each as a mapping of columns."""
+        with self.reading() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+    def fetch_value(self, query: Select[Any]) -> Any:
+        """Return the first column of the first row; None if there is no row."""
+        with self.reading() as connection:
+            return connection.scalar(query)
+
     # -- writing ---------------------------------------------------------------------------------
 
     def add_run(self, run: dict[str, Any]) -> None:
@@ -197,10 +212,11 @@ class Store:
 
     def runs(self) -> list[RunRecord]:
         """Return all runs, newest first."""
-        query = run_query().order_by(schema.runs.c.number.desc())
-        with self.reading() as connection:
-            records = [RunRecord(**row) for row in connection.execute(query).mappings()]
-        return [self.with_live_status(record) for record in records]
+        return self.runs_in(run_query().order_by(schema.runs.c.number.desc()))
+
+    def runs_in(self, query: Select[Any]) -> list[RunRecord]:
+        """Return the runs that a `run_query` selects."""
+        return [self.with_live_status(RunRecord(**row)) for row in self.fetch_dicts(query)]
 
     def with_live_status(self, run: RunRecord) -> RunRecord:
         """Return the run, marked as interrupted if its process was killed: its lock is then released."""
@@ -210,12 +226,10 @@ class Store:
 
     def run_of_id(self, run_id: str) -> RunRecord:
         """Return the run with exactly this id."""
-        query = run_query().where(schema.runs.c.id == run_id)
-        with self.reading() as connection:
-            row = connection.execute(query).mappings().first()
-        if row is None:
+        runs = self.runs_in(run_query().where(schema.runs.c.id == run_id))
+        if not runs:
             raise FairtrialError(f"there is no run `{run_id}` in this store")
-        return self.with_live_status(RunRecord(**row))
+        return runs[0]
 
     def find_run(self, name: str) -> RunRecord:
         """Return the run with this id, tag, number or unambiguous id prefix, or the `latest`."""
@@ -243,8 +257,7 @@ class Store:
         """Return the tags of runs and series with their ids."""
         table = schema.tags
         query = select(table.c.name, func.coalesce(table.c.series_id, table.c.run_id))
-        with self.reading() as connection:
-            return {row[0]: row[1] for row in connection.execute(query)}
+        return dict(self.fetch(query))
 
     def find_runs(self, name: str) -> list[RunRecord]:
         """Return the run with this id or tag, or all runs of the series with this id or tag, oldest first."""
@@ -360,9 +373,7 @@ class Store:
         )
         if series_id is not None:
             query = query.where(or_(runs.c.series_id.is_(None), runs.c.series_id != series_id))
-        with self.reading() as connection:
-            row = connection.execute(query).mappings().first()
-            return None if row is None else dict(row)
+        return next(iter(self.fetch_dicts(query)), None)
 
     def judgements(self, run_id: str, place: Place, scoring: int | None = None) -> list[dict[str, Any]]:
         """Return every verdict on a trial's answer, in one scoring or in all."""
@@ -370,8 +381,7 @@ class Store:
         query = select(table).where(table.c.run_id == run_id, *schema.at(table, place))
         if scoring is not None:
             query = query.where(table.c.scoring == scoring)
-        with self.reading() as connection:
-            return [dict(row) for row in connection.execute(query.order_by(table.c.judge, table.c.number)).mappings()]
+        return self.fetch_dicts(query.order_by(table.c.judge, table.c.number))
 
 
 def run_query() -> Select[Any]:

@@ -67,8 +67,7 @@ def asked_cases(store: Store, run_id: str) -> int:
     """Return how many cases of a run have the outcome of a trial."""
     table = schema.trials
     query = select(func.count(table.c.case_position.distinct())).where(table.c.run_id == run_id)
-    with store.reading() as connection:
-        return int(connection.scalar(query) or 0)
+    return int(store.fetch_value(query) or 0)
 
 
 def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
@@ -97,16 +96,11 @@ def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
         .where(trials.c.run_id == run_id)
         .group_by(trials.c.arm_position)
     )
-    with store.reading() as connection:
-        totals: dict[int, ArmTotals] = {}
-        for row in connection.execute(query):
-            fields: list[Any] = [*row[1:-3], read_cost(row._mapping)]
-            totals[row[0]] = ArmTotals(*fields)
-        return totals
+    return {row[0]: ArmTotals(*row[1:-3], read_cost(row._mapping)) for row in store.fetch(query)}
 
 
 def _cost_sums(table: Table) -> list[ColumnElement[Any]]:
-    return [func.sum(table.c[name]).label(name) for name in ("cost_usd", "charged_usd", "unknown_costs")]
+    return [func.sum(table.c[name]).label(name) for name in schema.COSTS]
 
 
 def case_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict[int, CaseScores]:
@@ -169,8 +163,7 @@ def score_shares(store: Store, run_id: str, scoring: int) -> dict[int, tuple[int
         .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.value.is_not(None))
         .group_by(scores.c.arm_position)
     )
-    with store.reading() as connection:
-        return {arm: (count, most, least) for arm, count, most, least in connection.execute(query)}
+    return {arm: (count, most, least) for arm, count, most, least in store.fetch(query)}
 
 
 class TrialScores:
@@ -192,9 +185,8 @@ def scorers(store: Store, run_id: str, scoring: int) -> dict[int, list[str]]:
     table = schema.scores
     query = select(table.c.arm_position, table.c.scorer).where(table.c.run_id == run_id, table.c.scoring == scoring)
     names: dict[int, list[str]] = {}
-    with store.reading() as connection:
-        for arm, name in connection.execute(query.distinct().order_by(table.c.arm_position, table.c.scorer)):
-            names.setdefault(arm, []).append(name)
+    for arm, name in store.fetch(query.distinct().order_by(table.c.arm_position, table.c.scorer)):
+        names.setdefault(arm, []).append(name)
     return names
 
 
@@ -317,9 +309,8 @@ def judge_totals(store: Store, run_id: str, scoring: int) -> dict[int, JudgeTota
         .where(table.c.run_id == run_id, table.c.scoring == scoring)
         .group_by(table.c.arm_position)
     )
-    with store.reading() as connection:
-        rows = connection.execute(query).mappings()
-        return {row["arm_position"]: JudgeTotals(row["verdicts"], row["calls"], read_cost(row)) for row in rows}
+    rows = store.fetch_dicts(query)
+    return {row["arm_position"]: JudgeTotals(row["verdicts"], row["calls"], read_cost(row)) for row in rows}
 
 
 def latencies(store: Store, run_id: str) -> dict[int, array[float]]:
@@ -359,8 +350,7 @@ def failure_reasons(store: Store, run_id: str, scoring: int) -> list[tuple[str, 
         .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.unscored_kind.is_not(None))
         .group_by(scores.c.unscored_kind, scores.c.unscored_message)
     )
-    with store.reading() as connection:
-        reasons = [(row[0], row[1], row[2]) for query in (failed, unscored) for row in connection.execute(query)]
+    reasons = [(kind, message, count) for query in (failed, unscored) for kind, message, count in store.fetch(query)]
     return sorted(reasons, key=lambda reason: (-reason[2], reason[0], reason[1] or ""))
 
 
@@ -368,6 +358,5 @@ def reused_answers(store: Store, run_id: str) -> tuple[int, int]:
     """Return how many answers a run has, and how many of them were reused from earlier runs."""
     table = schema.trials
     query = select(func.count(), func.coalesce(func.sum(case((table.c.cached, 1), else_=0)), 0))
-    with store.reading() as connection:
-        row = connection.execute(query.where(table.c.run_id == run_id, table.c.failure_kind.is_(None))).one()
-    return int(row[0]), int(row[1])
+    ((answers, reused),) = store.fetch(query.where(table.c.run_id == run_id, table.c.failure_kind.is_(None)))
+    return int(answers), int(reused)

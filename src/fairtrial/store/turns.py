@@ -22,5 +22,4 @@ def turn_rows(store: Store, run_id: str, cases: Sequence[int], place: Place | No
     )
     if place is not None:
         query = query.where(*schema.at(table, place))
-    with store.reading() as connection:
-        return [dict(row) for row in connection.execute(query).mappings()]
+    return store.fetch_dicts(query)

@@ -39,7 +39,6 @@ class _PostgresText(TypeDecorator[str]):
         return value
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        """Restore what was escaped."""
         if isinstance(value, str) and _ESCAPE in value:
             return value.replace(_ESCAPED["\0"], "\0").replace(_ESCAPED[_ESCAPE], _ESCAPE)
         return value
@@ -52,7 +51,6 @@ class _PostgresFloat(TypeDecorator[float]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> float | None:
-        """Convert a number, or raise OverflowError if it is too large."""
         if value is None:
             return None
         number = float(value)
@@ -66,7 +64,6 @@ class _PostgresInteger(TypeDecorator[int]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
-        """Convert a number to an integer if it is one."""
         if isinstance(value, float):
             return None if math.isnan(value) else int(value) if value.is_integer() else value
         return int(value) if isinstance(value, bool) else value

@@ -41,17 +41,14 @@ def votes(store: Store, run_id: str) -> Iterator[dict[str, Any]]:
     """Yield every vote on a run's answers, oldest first."""
     table = schema.votes
     query = select(table).where(table.c.run_id == run_id).order_by(table.c.id)
-    with store.reading() as connection:
-        for row in connection.execute(query).mappings():
-            yield {**row, "worth": WORTH[row["choice"]]}
+    for row in store.fetch_dicts(query):
+        yield {**row, "worth": WORTH[row["choice"]]}
 
 
 def vote_of_id(store: Store, run_id: str, name: str) -> dict[str, Any] | None:
     """Return a vote on a run's answers by its id."""
     table = schema.votes
-    with store.reading() as connection:
-        row = connection.execute(select(table).where(table.c.run_id == run_id, table.c.id == name)).mappings().first()
-        return None if row is None else dict(row)
+    return next(iter(store.fetch_dicts(select(table).where(table.c.run_id == run_id, table.c.id == name))), None)
 
 
 def forget_vote(store: Store, run_id: str, name: str, voter: str) -> bool:
@@ -82,8 +79,7 @@ def voted_runs(store: Store) -> list[VotedRun]:
         .group_by(table.c.run_id, plans.c.suite_name)
         .order_by(newest.desc())
     )
-    with store.reading() as connection:
-        return [VotedRun(*row) for row in connection.execute(query)]
+    return [VotedRun(*row) for row in store.fetch(query)]
 
 
 def judged_votes(store: Store, run: RunRecord, name: str | None = None) -> dict[str, float]:
@@ -114,11 +110,10 @@ def judged_votes(store: Store, run: RunRecord, name: str | None = None) -> dict[
         .join(pairs, and_(*same_pair, *arms))
         .where(*wanted, pairs.c.failure_kind.is_(None))
     )
-    with store.reading() as connection:
-        found = {row[0]: 0.5 if row[1] == row[2] else float(row[1] > row[2]) for row in connection.execute(by_score)}
-        compared: dict[str, list[float]] = {}
-        for vote, forward, backward in connection.execute(by_pair):
-            compared.setdefault(vote, []).append(forward if forward == backward else 0.5)
+    found = {vote: 0.5 if one == other else float(one > other) for vote, one, other in store.fetch(by_score)}
+    compared: dict[str, list[float]] = {}
+    for vote, forward, backward in store.fetch(by_pair):
+        compared.setdefault(vote, []).append(forward if forward == backward else 0.5)
     return found | {vote: sum(values) / len(values) for vote, values in compared.items()}
 
 
@@ -126,8 +121,7 @@ def has_pairs(store: Store, run_id: str) -> bool:
     """Return whether judges have compared answers of a run in pairs."""
     table = schema.pairs
     query = select(table.c.run_id).where(table.c.run_id == run_id, table.c.failure_kind.is_(None)).limit(1)
-    with store.reading() as connection:
-        return connection.execute(query).first() is not None
+    return store.fetch_value(query) is not None
 
 
 def answered_arms(store: Store, run_id: str, case: int | None = None) -> dict[tuple[int, int], list[int]]:
@@ -140,9 +134,8 @@ def answered_arms(store: Store, run_id: str, case: int | None = None) -> dict[tu
         query = query.where(table.c.case_position == case)
     arms: dict[tuple[int, int], list[int]] = {}
     query = query.order_by(table.c.case_position, table.c.arm_position, table.c.repeat)
-    with store.reading() as connection:
-        for position, repeat, arm in connection.execute(query):
-            arms.setdefault((position, repeat), []).append(arm)
+    for position, repeat, arm in store.fetch(query):
+        arms.setdefault((position, repeat), []).append(arm)
     return arms
 
 
@@ -152,6 +145,4 @@ def pair_count(store: Store, run_id: str) -> int:
     conditions = (table.c.run_id == run_id, table.c.failure_kind.is_(None))
     counts = select(func.count().label("arms")).where(*conditions).group_by(table.c.case_position, table.c.repeat)
     sizes = counts.subquery()
-    query = select(func.sum(sizes.c.arms * (sizes.c.arms - 1)))
-    with store.reading() as connection:
-        return (connection.scalar(query) or 0) // 2
+    return (store.fetch_value(select(func.sum(sizes.c.arms * (sizes.c.arms - 1)))) or 0) // 2

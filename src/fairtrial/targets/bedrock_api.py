@@ -255,10 +255,6 @@ class BedrockApi(HttpTarget):
         self._lasting: Credentials | None = None  # if they do not expire
         self._base = spec.base_url
 
-    @staticmethod
-    def headers(spec: TargetSpec) -> dict[str, str]:
-        return {"Authorization": f"Bearer {spec.api_key}"} if spec.api_key else {}
-
     async def open(self, concurrency: int) -> None:
         if not _botocore():
             raise NotInstalledError("Bedrock", _EXTRA)
@@ -305,7 +301,6 @@ class BedrockApi(HttpTarget):
         return signed_headers(url, body, own, self._region, "bedrock")
 
     async def _current(self) -> Credentials:
-        """Return credentials that expire, renewed if it is time."""
         if self._credentials.refresh_needed():  # over the network
             return _frozen(await asyncio.to_thread(self._credentials.get_frozen_credentials))
         return _frozen(self._credentials.get_frozen_credentials())

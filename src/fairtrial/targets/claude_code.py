@@ -11,16 +11,17 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from fairtrial.agents.kept_sessions import forget_old_sessions, keep_session, session_folder
 from fairtrial.agents.processes.supervised import private_temp_folder, write_wrapper
-from fairtrial.agents.program import version_of
+from fairtrial.agents.program import CodingAgent, version_of
 from fairtrial.agents.record import Record
 from fairtrial.agents.surroundings import Env, clean_environment, given_variables, server_configs, ways_in
 from fairtrial.agents.workspace.archive import unpack
@@ -28,8 +29,8 @@ from fairtrial.agents.workspace.servers import files_of_servers
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.errors import NotInstalledError
 from fairtrial.core.experiment import McpServer, TargetSpec
-from fairtrial.core.target import Options, Target
-from fairtrial.core.workspace import WorkspaceSpec
+from fairtrial.core.folders import cache_folder
+from fairtrial.core.target import Options
 from fairtrial.targets._claude_messages import ClaudeMessages
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ _WAYS_IN = (
 _CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 _CLOUD_CREDENTIALS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
 _MAX_MESSAGE = 64 * 2**20
+_KEPT_SECONDS = 14 * 24 * 3600  # that a session is kept after its last turn
 _OWN = frozenset(  # what the target sets itself, or has an option for
     [
         "setting_sources",
@@ -91,24 +93,16 @@ class ClaudeCodeOptions(Options, frozen=True, kw_only=True):
     sdk: dict[str, Any] = {}  # further settings of the SDK (`ClaudeAgentOptions`), by their names there
 
 
-class ClaudeCode(Target):
+class ClaudeCode(CodingAgent):
     """Claude Code: one process of its CLI per trial, each in a workspace of its own."""
 
     options_type: ClassVar[type[Options]] = ClaudeCodeOptions
-    priced: ClassVar[bool] = True
-    names_its_cost: ClassVar[bool] = True
-    uses_tools: ClassVar[bool] = True
-    uses_workspace: ClassVar[bool] = True
     many_calls: ClassVar[bool] = True
     takes_turns: ClassVar[bool] = True
     takes_skills: ClassVar[bool] = True
     limits_tools: ClassVar[bool] = True
-    agent: ClassVar[bool] = True
-
-    def __init__(self, spec: TargetSpec, options: ClaudeCodeOptions, folder: Path) -> None:
-        super().__init__(spec, options, folder)
-        self._options = options
-        self._home: Path | None = None
+    options: ClaudeCodeOptions
+    _home: Path | None = None  # until it is opened
 
     @classmethod
     def check(cls, spec: TargetSpec, options: Any, folder: Path) -> Iterable[str]:
@@ -134,7 +128,7 @@ class ClaudeCode(Target):
         program = str(bundled) if bundled.is_file() else shutil.which("claude")
         if program is None:
             raise NotInstalledError(self.spec.id, "agents")
-        await asyncio.to_thread(forget_old_sessions)
+        await asyncio.to_thread(_forget_old_sessions)
         self._program, self._wrapper = program, write_wrapper(self._home / "claude", program)
         self._version = await version_of(program)
 
@@ -142,26 +136,12 @@ class ClaudeCode(Target):
         if self._home is not None:
             shutil.rmtree(self._home, ignore_errors=True)
 
-    def workspace_of(self, spec: WorkspaceSpec | None) -> WorkspaceSpec | None:
-        """Return an empty workspace if the suite says nothing about it, and none if all trials share a folder."""
-        return None if self._options.cwd else spec or WorkspaceSpec()
-
-    @classmethod
-    def workspace_problem(cls, spec: TargetSpec, workspace: WorkspaceSpec) -> str:
-        if spec.options.get("cwd"):
-            return f"{spec.id} has a `cwd` that all trials share, and a `workspace` for each: keep one of them"
-        return ""
-
     def model_hosts(self) -> list[str]:
-        environment = {**os.environ, **given_variables(self._options.env)}
+        environment = {**os.environ, **given_variables(self.options.env)}
         return [self.spec.base_url or environment.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"]
 
-    def sent(self, request: Request) -> dict[str, Any]:
-        """Return nothing: Claude Code chooses its parameters itself."""
-        return {}
-
     def variables(self) -> list[str]:
-        return sorted({*ways_in(_WAYS_IN), *given_variables(self._options.env)})
+        return sorted({*ways_in(_WAYS_IN), *super().variables()})
 
     def versions(self) -> dict[str, str]:
         return {"Claude Code": self._version, "claude-agent-sdk": version("claude-agent-sdk")}
@@ -171,13 +151,13 @@ class ClaudeCode(Target):
             assert self._home is not None
             with tempfile.TemporaryDirectory(dir=self._home, ignore_cleanup_errors=True) as folder:
                 return await self._ask_in(Path(folder), request)
-        place = await asyncio.to_thread(session_folder, request.session)
+        place = await asyncio.to_thread(_session_folder, request.session)
         if place is None:
             message = "the session of the earlier turns is not on this machine any more: run the suite again"
             return Failure(kind="session", message=message)
         answer = await self._ask_in(place, request)
         if isinstance(answer, Answer) and answer.trace and answer.trace.get("session_id"):
-            await asyncio.to_thread(keep_session, str(answer.trace["session_id"]), place)
+            await asyncio.to_thread(_keep_session, str(answer.trace["session_id"]), place)
         return answer
 
     async def _ask_in(self, folder: Path, request: Request) -> Answer | Failure:
@@ -203,8 +183,8 @@ class ClaudeCode(Target):
     def _sdk_options(self, request: Request, folder: Path, errors: list[str]) -> ClaudeAgentOptions:
         from claude_agent_sdk import ClaudeAgentOptions
 
-        options = self._options
-        work = self._folder_of(request, folder)
+        options = self.options
+        work = self.working_folder(request, folder)
         _move_project(folder / "config", work)
         skills = _install_skills(folder / "config" / "skills", request)
         environment = self._environment(request, folder)
@@ -242,14 +222,6 @@ class ClaudeCode(Target):
             stderr=lambda line: errors.append(line) if len(errors) < 200 else None,
         )
 
-    def _folder_of(self, request: Request, folder: Path) -> Path:
-        """Return where the agent works."""
-        if self._options.cwd:
-            return (self.folder / self._options.cwd).resolve()
-        work = request.workspace.folder if request.workspace else folder / "work"
-        work.mkdir(exist_ok=True)
-        return work
-
     def _enclosed(self, request: Request, folder: Path, environment: dict[str, str]) -> Path:
         """Return the script that starts the agent; in a sandbox, it is the trial's own, and some variables change."""
         workspace = request.workspace
@@ -271,7 +243,7 @@ class ClaudeCode(Target):
             **({"MCP_TIMEOUT": f"{1000 * timeout:.0f}"} if timeout else {}),
             **({"ANTHROPIC_API_KEY": self.spec.api_key} if self.spec.api_key else {}),
             **({"ANTHROPIC_BASE_URL": self.spec.base_url} if self.spec.base_url else {}),
-            **given_variables(self._options.env),
+            **given_variables(self.options.env),
         }
         return {**clean_environment(_WAYS_IN), **agent_variables}
 
@@ -306,3 +278,35 @@ def _move_project(config: Path, work: Path) -> None:
     earlier = next((path for path in place.parent.glob("*") if path.is_dir()), None)
     if earlier is not None and not place.exists():
         earlier.rename(place)
+
+
+def _session_folder(session: str) -> Path | None:
+    """Return the folder in which a session was held, or a new one for the first turn; None if it is gone."""
+    if not session:
+        return Path(tempfile.mkdtemp(prefix="claude-", dir=_sessions()))
+    try:
+        folder = _sessions() / (_sessions() / f"{Path(session).name}.session").read_text("utf-8")
+    except OSError:
+        return None
+    return folder if folder.is_dir() else None
+
+
+def _keep_session(session: str, folder: Path) -> None:
+    """Note in which folder a session was held."""
+    (_sessions() / f"{session}.session").write_text(folder.name, "utf-8")
+    os.utime(folder)
+
+
+def _forget_old_sessions() -> None:
+    """Remove the sessions that have not been continued for a while."""
+    for path in _sessions().iterdir():
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > _KEPT_SECONDS:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _sessions() -> Path:
+    """Return the folder of the sessions that conversations go on with, which only this user can read."""
+    place = cache_folder() / "sessions"
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return place

@@ -12,10 +12,10 @@ import msgspec
 from fairtrial.agents.processes.process import Ended
 from fairtrial.agents.program import AgentOptions, AgentProgram, output_of
 from fairtrial.agents.session import AgentSession, Launch
-from fairtrial.agents.settings import merged
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.core.target import Options
+from fairtrial.providers.conversation import merge
 
 # Its built-in tools, and what turns each of them on.
 _TOOLS = {
@@ -80,7 +80,7 @@ class Codex(AgentProgram):
         self._catalogue = _with_tools(printed, self.model, self.options.tools)
 
     def prepare(self, session: AgentSession) -> Launch:
-        session.write("config.toml", _toml_document(merged(self._settings(session), self.options.settings)))
+        session.write("config.toml", _toml_document(merge(self._settings(session), self.options.settings)))
         tools = self.options.tools
         arguments = ["exec", "--json", "--ephemeral", "--ignore-rules", "--skip-git-repo-check"]
         arguments += ["--cd", str(session.folder), "--model", self.model]
@@ -186,7 +186,6 @@ def _server(server: McpServer, config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _result(item: dict[str, Any]) -> str:
-    """Return what a tool of an MCP server returned, as text."""
     error = item.get("error")
     if error:
         return str(error.get("message") if isinstance(error, dict) else error)

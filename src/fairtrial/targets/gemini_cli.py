@@ -10,9 +10,9 @@ import msgspec
 from fairtrial.agents.processes.process import Ended
 from fairtrial.agents.program import AgentProgram
 from fairtrial.agents.session import AgentSession, Launch
-from fairtrial.agents.settings import merged
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.experiment import McpServer
+from fairtrial.providers.conversation import merge
 
 _TOO_MANY_TURNS = 53  # its exit code
 _STATUS = re.compile(r'"code": ?(\d{3})\b')
@@ -34,7 +34,7 @@ class GeminiCli(AgentProgram):
     model_host: ClassVar[str] = "https://generativelanguage.googleapis.com"
 
     def prepare(self, session: AgentSession) -> Launch:
-        settings = merged(self._settings(session), self.options.settings)
+        settings = merge(self._settings(session), self.options.settings)
         session.write(".gemini/settings.json", msgspec.json.encode(settings))
         arguments = ["--model", self.model, "--output-format", "stream-json"]
         arguments += ["--approval-mode", "yolo", "--skip-trust"]

@@ -26,7 +26,7 @@ _VALUES = ("input", "system", "messages", "params", "vars", "case_id")
 _MESSAGE = {"input": "{{ input }}"}
 
 
-class TokenPaths(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReplyTokenPaths(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the token counts are in a reply."""
 
     prompt: str = ""
@@ -41,7 +41,7 @@ class HttpOptions(Options, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     body: Any = None  # default: {"input": the prompt}
     answer: str = ""  # default: the whole reply is the answer
-    tokens: TokenPaths = TokenPaths()
+    tokens: ReplyTokenPaths = ReplyTokenPaths()
     cost: str = ""  # in USD
 
 

@@ -32,7 +32,6 @@ class Litellm(Target):
 
     @classmethod
     def accepts(cls, spec: Any) -> Api:
-        """Return what the API accepts for a target."""
         return cls.api
 
     @classmethod

@@ -41,7 +41,7 @@ class Local(Target):
     def __init__(self, spec: TargetSpec, options: LocalOptions, folder: Path) -> None:
         super().__init__(spec, options, folder)
         self._options = options
-        self._servers: dict[bool, _Server] = {}  # whether for embeddings: llama.cpp has a server for either
+        self._servers: dict[bool, _LlamaServer] = {}  # whether for embeddings: llama.cpp has a server for either
         self._starting = asyncio.Lock()
         self.most_at_once = options.slots  # type: ignore[misc]  # known only per instance
 
@@ -79,7 +79,7 @@ class Local(Target):
                 spec = msgspec.structs.replace(self.spec, base_url=f"{server.listening_address}/v1", api_key=key)
                 client = OpenaiApi(spec, Options(), self.folder)
                 await client.open(self._concurrency)
-                self._servers[embed] = _Server(server, client)
+                self._servers[embed] = _LlamaServer(server, client)
             return self._servers[embed].client
 
     def sent(self, request: Request) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Local(Target):
             await asyncio.to_thread(holder.clear)  # dropping the last reference stops it, and waits for its threads
 
 
-class _Server(NamedTuple):
+class _LlamaServer(NamedTuple):
     """A server of llama.cpp, and the client that talks to it."""
 
     server: Any

@@ -53,7 +53,6 @@ class _Message(msgspec.Struct):
         return text_or_none(self.reasoning_content) or text_or_none(self.reasoning) or ""
 
     def calls(self) -> list[dict[str, Any]]:
-        """Return the tool calls, whole or in pieces."""
         return [call for call in self.tool_calls if isinstance(call, dict)] if isinstance(self.tool_calls, list) else []
 
 
@@ -177,7 +176,6 @@ def _turn(
 
 
 def _parts_of(call: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """Return a call's id, name and arguments."""
     function = call.get("function")
     function = function if isinstance(function, dict) else {}
     return call.get("id"), function.get("name"), function.get("arguments")
@@ -252,10 +250,6 @@ class OpenaiApi(HttpTarget):
     def embedding(self, text: str) -> EmbeddingCall:
         url = endpoint(self.spec.base_url, EMBEDDINGS)
         return EmbeddingCall(url, {"model": self.spec.model, "input": text}, openai_vector)
-
-    @staticmethod
-    def headers(spec: TargetSpec) -> dict[str, str]:
-        return {"Authorization": f"Bearer {spec.api_key}"} if spec.api_key else {}
 
     def body(self, request: Request) -> dict[str, Any]:
         body = super().body(request)

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import msgspec
 
 from fairtrial.core.answer import FILTERED, REFUSED, Answer, Failure, Request
-from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.batches.openai import OpenaiBatches
@@ -139,7 +138,6 @@ def _finish(response: _Response) -> str | None:
 
 
 def _failure_in(error: Any) -> Turn | Failure:
-    """Return the failure for an error that came with status 200."""
     code = str(error.get("code")) if isinstance(error, dict) else ""
     status = 400 if code == FILTERED else _STATUS.get(code, 500)
     result = as_answer(error_of_status(status, msgspec.json.encode({"error": error})))
@@ -188,10 +186,6 @@ class OpenaiResponsesApi(HttpTarget):
 
     takes_chats: ClassVar[bool] = True
     takes_files: ClassVar[bool] = True
-
-    @staticmethod
-    def headers(spec: TargetSpec) -> dict[str, str]:
-        return {"Authorization": f"Bearer {spec.api_key}"} if spec.api_key else {}
 
     def body(self, request: Request) -> dict[str, Any]:
         body = super().body(request)

@@ -11,11 +11,11 @@ import msgspec
 from fairtrial.agents.processes.process import Ended
 from fairtrial.agents.program import AgentOptions, AgentProgram
 from fairtrial.agents.session import AgentSession, Launch
-from fairtrial.agents.settings import merged
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.core.providers import known_providers, provider_at
 from fairtrial.core.target import Options
+from fairtrial.providers.conversation import merge
 from fairtrial.providers.sheet import sheet_of
 
 # The library that speaks the API of a model, by our name of the API; all are part of the program.
@@ -85,7 +85,7 @@ class Opencode(AgentProgram):
         return [self.spec.base_url]
 
     def prepare(self, session: AgentSession) -> Launch:
-        session.write("opencode.json", msgspec.json.encode(merged(self._settings(session), self.options.settings)))
+        session.write("opencode.json", msgspec.json.encode(merge(self._settings(session), self.options.settings)))
         session.write(".config/opencode/package-lock.json", _INSTALLED)
         (session.home / ".config/opencode/node_modules").mkdir()
         session.write("models.json", "{}")

@@ -60,7 +60,6 @@ class PythonCall(Target):
 
     @staticmethod
     def function_problems(name: str, function: Any) -> Iterable[str]:
-        """Return why a function or object cannot be called with what a target is given."""
         return _call_problems(name, function)
 
     @classmethod
@@ -112,7 +111,6 @@ class PythonCall(Target):
         return _with_steps(answer, steps, request)
 
     def _arguments(self, request: Request, steps: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the arguments that the function asks for."""
         if self._invokes:
             return [_messages(request) if request.system or request.history else request.input], {}
         offered = {

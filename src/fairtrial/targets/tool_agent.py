@@ -181,7 +181,6 @@ class _Session:
             self._messages.append({"role": "assistant", "text": turn.text})
 
     async def call_all(self, calls: tuple[RequestedCall, ...]) -> list[ToolResult]:
-        """Make all tool calls of one turn concurrently."""
         return list(await asyncio.gather(*map(self._call, calls)))
 
     async def _call(self, call: RequestedCall) -> ToolResult:
@@ -228,7 +227,6 @@ class _Session:
         return ToolResult(call=call, text=text[:_MAX_RESULT], error=bool(reply.is_error))
 
     def trace(self) -> dict[str, Any]:
-        """Return the trace so far."""
         return Trace(
             tool_calls=tuple(self._calls),
             messages=tuple(self._messages),
@@ -237,11 +235,9 @@ class _Session:
         ).as_dict()
 
     def so_far(self) -> SoFar:
-        """Return what is known about a conversation that has not ended."""
         return SoFar(doing=waiting_for(self._calls), usage=self.usage if self._turns else None, trace=self.trace())
 
     def failure(self, kind: str, message: str) -> Failure:
-        """Return a failure that keeps what was done and spent."""
         return self.failed(Failure(kind=kind, message=message))
 
     def failed(self, turn: Failure) -> Failure:
@@ -265,7 +261,6 @@ class _Session:
 
 
 def _filtered(result: Filtered) -> Turn:
-    """Return the final turn of a conversation that a content filter ended."""
     return Turn(text=result.text, finish_reason=FILTERED, usage=Usage())
 
 

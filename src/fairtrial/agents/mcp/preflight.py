@@ -158,7 +158,6 @@ async def all_prompts(client: Client) -> AsyncIterator[McpPrompt]:
 
 
 async def _pages(read: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]:
-    """Yield what a server lists, page by page."""
     cursor = None
     while True:
         page = await read(cursor=cursor)

@@ -225,7 +225,6 @@ class _Notebook:
         self._open: set[str] = set()  # calls that have not returned
 
     def note_request(self, line: bytes) -> None:
-        """Note that tools are listed or called."""
         if not self._path or b'"tools/' not in line:
             return
         message = _message(line)
@@ -240,7 +239,6 @@ class _Notebook:
         self._write(note)
 
     def note_reply(self, line: bytes) -> None:
-        """Note what a call returned."""
         if not self._open or b'"id"' not in line:
             return
         message = _message(line)

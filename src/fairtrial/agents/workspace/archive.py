@@ -170,7 +170,6 @@ class _Writer:
         return self._buffer.getvalue()
 
     def add_bytes(self, name: str, body: bytes, *, executable: bool = False, time: int = _TIME) -> None:
-        """Add a file with this content."""
         member = _member(name, 0o755 if executable else 0o644, time)
         member.size = len(body)
         self._archive.addfile(member, io.BytesIO(body))

@@ -81,7 +81,6 @@ def _followed(link: Path) -> Path:
 
 
 def _installed_with(program: Path) -> Iterable[Path]:
-    """Return the folders of a program's package."""
     parents = program.parents
     if packages := [parent for parent in parents if parent.name == "node_modules"]:
         return [packages[-1]]  # those around it too: packages are found in all of them

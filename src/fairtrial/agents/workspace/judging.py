@@ -179,7 +179,6 @@ class CheckFolder:
                 self._noticed.append(f"{name} is a link to {target}")
 
     def _note_names(self, names: set[str]) -> None:
-        """Note files that would be imported in place of Python's own modules."""
         places = {".", *(str(Path(name).parent) for name in self.brought())}
         for name in sorted(names):
             path = Path(name)

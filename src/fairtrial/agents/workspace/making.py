@@ -260,7 +260,6 @@ def _copy(source: str, target: str) -> None:
 
 
 def _addresses(spec: WorkspaceSpec, hosts: Sequence[str]) -> list[Address]:
-    """Return the addresses that programs in the sandbox may connect to."""
     if isinstance(spec.network, bool):
         return []
     names = hosts if spec.network == "model" else spec.network

@@ -245,7 +245,6 @@ def _written(path: Path, body: bytes) -> str:
 
 
 def _temporary(place: str, size: int) -> Iterator[str]:
-    """Yield the options for a folder in memory."""
     yield from ("--perms", "1777")
     if "--size" in _options_of_bubblewrap():
         yield from ("--size", str(size))

@@ -27,7 +27,7 @@ from fairtrial.core.score import Score, Unscored
 from fairtrial.core.target import Target
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables
-from fairtrial.engine.batch_slice import BatchRecords
+from fairtrial.engine.batch_book import BatchBook
 from fairtrial.engine.budget import Budget, Need
 from fairtrial.engine.cluster.crew import ALONE_AFTER, Crew, CrewMember, Work
 from fairtrial.engine.cluster.leases import portion
@@ -51,6 +51,8 @@ _DIVIDE_EVERY = 0.0002  # seconds between two divisions of a limit, for each wor
 class ClusterExecutor:
     """Asks targets and scores answers in workers."""
 
+    _local: LocalExecutor  # for what happens before there are trials; made once the number of workers is known
+
     def __init__(
         self,
         job: Job,
@@ -60,7 +62,7 @@ class ClusterExecutor:
         lookup: Lookup,
         load_file: Callable[[Attachment], Awaitable[File]],
         backend: Backend,
-        book: BatchRecords | None = None,
+        book: BatchBook | None = None,
     ) -> None:
         self._job, self._targets, self._scoring = job, targets, scoring
         self._budget, self._lookup, self._load_file, self._backend = budget, lookup, load_file, backend
@@ -71,7 +73,6 @@ class ClusterExecutor:
         self._tight = False
         self._dividing: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._local: LocalExecutor | None = None  # for what happens before there are trials
 
     async def __aenter__(self) -> ClusterExecutor:
         await self._backend.__aenter__()
@@ -95,7 +96,7 @@ class ClusterExecutor:
                 self._dividing.cancel()
             for task in self._tasks:
                 task.cancel()
-            if self._local is not None:
+            if hasattr(self, "_local"):
                 await self._local.__aexit__(*exception)
         finally:
             await self._backend.__aexit__(*exception)
@@ -127,19 +128,14 @@ class ClusterExecutor:
         return sorted(shares, key=lambda share: -share["cpu"])  # a large share is enough for a small one
 
     def lanes(self) -> list[Lane]:
-        """Return one lane per provider, with enough trials for every worker."""
-        assert self._local is not None
         more = _TRIALS_EACH * self._backend.most
         return [lane._replace(trials=lane.trials + more) for lane in self._local.lanes()]
 
     def reading(self) -> AbstractContextManager[object]:
-        """Keep batches open while more trials are on their way."""
-        assert self._local is not None
         return self._local.reading()
 
     def held(self) -> list[str]:
-        """Say which providers hold calls back at the moment, and which workers are waited for."""
-        if self._local is None:
+        if not hasattr(self, "_local"):
             return ["workers are starting"]
         words = [
             f"{name.split('#')[-1]} {held}"
@@ -149,21 +145,13 @@ class ClusterExecutor:
         return words + self._crew.held()
 
     def judges(self) -> Sequence[Judge]:
-        """Return the judges whose calls cost money."""
-        assert self._local is not None
         return self._local.judges()
-
-    async def try_judge(self, judge: Judge) -> Failure | None:
-        """Send a judge one easy question, from here."""
-        assert self._local is not None
-        return await self._local.try_judge(judge)
 
     # -- one trial -----------------------------------------------------------------------------------
 
     async def carry_out(self, trial: Trial, reports: Reports, listener: Listener) -> None:
         """Have a worker ask and score a trial; if it is lost, another one goes on after the last durable step."""
         if self._waits_for_batches(trial):  # it needs the store, and hardly any time of the processor
-            assert self._local is not None
             return await self._local.carry_out(trial, reports, listener)
         work = Work(next(self._numbers), trial, reports, listener)
         share = _share(trial.arm.target.resources or {}, self._scoring.resources_of(trial))
@@ -221,7 +209,6 @@ class ClusterExecutor:
         work.trial, work.losses = msgspec.structs.replace(work.trial, turns=(*work.trial.turns[:number], turn)), 0
 
     async def _answered(self, work: Work, outcome: Outcome) -> bool:
-        """Store an answer; return whether it is to be scored."""
         if outcome.turns:
             work.trial = msgspec.structs.replace(work.trial, turns=outcome.turns)
         answer = await work.reports.answered(work.trial, outcome)
@@ -339,7 +326,6 @@ async def _give_up(work: Work, error: WorkerLostError) -> None:
 
 
 def _named_variables(arms: Iterable[Arm]) -> dict[str, str]:
-    """Return the variables of this machine that agents are given by name (`env: [NAME]`)."""
     given = (arm.target.options.get("env") for arm in arms)
     names = {name for env in given if isinstance(env, list) for name in env}
     return {name: os.environ[name] for name in sorted(names) if name in os.environ}

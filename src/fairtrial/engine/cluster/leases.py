@@ -34,7 +34,6 @@ class LeasedBudget:
         self._tight = False
 
     async def reserve(self, need: Need) -> float | None:
-        """Reserve the maximum cost of a call and return it, or None when the budget is too small."""
         if not self.limited:
             self._calls += 1
             return need.usd
@@ -71,7 +70,6 @@ class LeasedBudget:
         self._changed()
 
     def settle(self, reserved: float, cost: Cost) -> None:
-        """Replace a call's reservation by its actual cost."""
         self._spent += cost
         self._calls -= 1
         if self.limited:
@@ -80,7 +78,6 @@ class LeasedBudget:
                 self._changed()
 
     def note_cost(self, target: str, usd: float) -> None:
-        """Note what a call to a target has cost."""
         self._highest[target] = max(self._highest.get(target, 0.0), usd)
 
     def report(self, *, last: bool = False) -> Money:

@@ -36,7 +36,6 @@ class Processes:
         await asyncio.gather(*(link.gone() for link in self._links))
 
     def encode(self, briefing: Briefing) -> bytes:
-        """Encode a briefing."""
         try:
             return encode(briefing)
         except Exception as error:
@@ -45,11 +44,9 @@ class Processes:
             ) from None
 
     async def vacancies(self, share: Resources) -> int:
-        """Return how many more workers can start."""
         return self.most - sum(link.alive for link in self._links)
 
     def start(self, share: Resources) -> _ProcessLink:
-        """Start a worker."""
         link = _ProcessLink()
         self._links.append(link)
         return link
@@ -125,7 +122,6 @@ class _ProcessLink:
                 os.kill(self._process.pid, signal.SIGKILL)
 
     async def gone(self) -> None:
-        """Wait until the process is gone."""
         if self._process is not None:
             await self._process.wait()
         if self._reading is not None:
@@ -169,7 +165,6 @@ async def _serve(replies: int) -> None:
 
 
 async def _call(worker: Worker, method: str, body: bytes) -> bytes:
-    """Call a method of a worker with encoded arguments."""
     if method == "open":
         return encode(await worker.open(body))
     if method == "deliver":

@@ -147,7 +147,6 @@ class SharedLimit(Generic[W]):
         return self._given.get(worker) or [LimitShare(0)]
 
     def _slots(self, worker: W) -> int:
-        """Return the share that a worker was given last."""
         return self._shares(worker)[-1].slots
 
     def _in_use(self, worker: W) -> int:

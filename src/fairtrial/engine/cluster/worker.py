@@ -163,11 +163,8 @@ class Worker:
         self._calls.append(WorkerCall(trial, name, encode(arguments)))
         self._reportable.set()
 
-    async def ask(self, trial: int | None, name: str, *arguments: Any) -> Any:
-        """Report something to the driver and wait for its reply."""
-        return await self._ask(trial, name, *arguments)
-
-    def _ask(self, trial: int | None, name: str, *arguments: Any) -> asyncio.Future[Any]:
+    def ask(self, trial: int | None, name: str, *arguments: Any) -> asyncio.Future[Any]:
+        """Report something to the driver; its reply can be waited for."""
         body, number = encode(arguments), next(self._ids)
         reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._pending[number] = reply
@@ -176,7 +173,7 @@ class Worker:
         return reply
 
     async def _ask_for_money(self, need: Need) -> float | None:
-        reply: asyncio.Future[float | None] = self._ask(None, "grant", need)
+        reply: asyncio.Future[float | None] = self.ask(None, "grant", need)
         try:
             return await reply
         except asyncio.CancelledError:

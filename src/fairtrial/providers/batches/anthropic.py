@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -10,9 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from fairtrial.core.answer import PENDING, Answer, Failure, Request
-from fairtrial.providers.batch import BatchApi, BatchError, BatchStatus, cancelled, expired, not_readable
-from fairtrial.providers.replies import UNREADABLE
-from fairtrial.providers.streams import read_body
+from fairtrial.providers.batch import BatchApi, BatchError, BatchStatus, cancelled, expired
 from fairtrial.providers.transport import endpoint
 
 _AN_HOUR = 3600.0  # how far its clock and ours may differ
@@ -61,8 +59,10 @@ class AnthropicBatches(BatchApi):
     """Message batches at Anthropic."""
 
     def _url(self, *parts: str) -> str:
-        path = "/".join(("/v1/messages/batches", *(quote(part, safe="") for part in parts)))
-        return endpoint(self.target.spec.base_url, path)
+        return endpoint(self.target.spec.base_url, "/".join(("/v1/messages/batches", *parts)))
+
+    def address(self, batch: str, action: str = "") -> str:
+        return self._url(quote(batch, safe=""), *filter(None, (action,)))
 
     def line(self, name: str, request: Request) -> bytes:
         return msgspec.json.encode({"custom_id": name, "params": self.target.body(request)})
@@ -107,30 +107,21 @@ class AnthropicBatches(BatchApi):
         return False
 
     async def look(self, batch: str) -> BatchStatus | Failure:
-        found = await self.call_for(_Batch, "GET", self._url(batch))
+        found = await self.call_for(_Batch, "GET", self.address(batch))
         if isinstance(found, Failure):
             return found
         return BatchStatus(ended=found.processing_status == "ended", answered=found.request_counts.ended)
 
-    async def results(self, batch: str) -> AsyncIterator[tuple[str, Answer | Failure]]:
-        async with self.download(self._url(batch, "results")) as lines:
-            async for line in lines:
-                yield self._result(line)
+    async def files(self, batch: str) -> Sequence[str]:
+        return (self.address(batch, "results"),)
 
-    def _result(self, line: bytes) -> tuple[str, Answer | Failure]:
-        try:
-            read = _decode_line(line)
-        except UNREADABLE as error:
-            raise not_readable(line, error) from error
+    def read_line(self, line: bytes) -> tuple[str, Answer | Failure]:
+        read = _decode_line(line)
         result = read.result
         if result.type in _ENDS:
             return read.custom_id, _ENDS[result.type]()
         # An error has the form of a reply that is an error.
         return read.custom_id, self.read(result.message if result.type == "succeeded" else result.error)
-
-    async def cancel(self, batch: str) -> Failure | None:
-        done = await self.call("POST", self._url(batch, "cancel"), read_body)
-        return done if isinstance(done, Failure) else None
 
 
 def _seconds(date: Any) -> float:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Request
-from fairtrial.providers.batch import BatchApi, BatchError, BatchStatus, cancelled, expired, not_readable
-from fairtrial.providers.replies import UNREADABLE
+from fairtrial.providers.batch import BatchApi, BatchError, BatchStatus, before_asking, cancelled, expired
 from fairtrial.providers.streams import read_body
 
 _MEDIA = "jsonl"
@@ -32,8 +31,6 @@ class _Output(msgspec.Struct, rename="camel"):
 
 
 class _Stats(msgspec.Struct, rename="camel"):
-    request_count: Any = 0
-    pending_request_count: Any = 0
     successful_request_count: Any = 0
     failed_request_count: Any = 0
 
@@ -85,14 +82,16 @@ class GoogleBatches(BatchApi):
         path = f"{before}/upload/{version}/{path}" if upload else f"{before}/{version}/{path}"
         return urlunsplit(model._replace(path=path, query=query))
 
+    def address(self, batch: str, action: str = "") -> str:
+        return self._url(quote(batch) + (f":{action}" if action else ""))
+
     def line(self, name: str, request: Request) -> bytes:
         return msgspec.json.encode({"key": name, "request": self.target.body(request)})
 
     async def submit(self, name: str, lines: Sequence[bytes]) -> str | Failure:
         file = await self._upload(name, b"".join(line + b"\n" for line in lines))
-        if isinstance(file, Failure):  # nothing is asked yet, so there is nothing to be unsure about
-            kind = "connection" if file.kind == "malformed" else file.kind
-            return msgspec.structs.replace(file, maybe_billed=False, kind=kind)
+        if isinstance(file, Failure):
+            return before_asking(file)
         made = {"batch": {"displayName": name, "inputConfig": {"fileName": file}}}
         url = self._url(f"models/{quote(self.target.spec.model)}:batchGenerateContent")
         batch = await self.call_for(_Batch, "POST", url, body=msgspec.json.encode(made))
@@ -140,7 +139,7 @@ class GoogleBatches(BatchApi):
                 return None
 
     async def _batch(self, batch: str) -> _Batch | Failure:
-        return await self.call_for(_Batch, "GET", self._url(quote(batch)))
+        return await self.call_for(_Batch, "GET", self.address(batch))
 
     async def look(self, batch: str) -> BatchStatus | Failure:
         found = await self._batch(batch)
@@ -152,29 +151,19 @@ class GoogleBatches(BatchApi):
             return BatchStatus(ended=found.state in _ENDED, answered=answered)
         return BatchStatus(ended=True, failure=_why_none(found))
 
-    async def results(self, batch: str) -> AsyncIterator[tuple[str, Answer | Failure]]:
+    async def files(self, batch: str) -> Sequence[str]:
         found = await self._batch(batch)
         if isinstance(found, Failure):
             raise BatchError(found)
-        url = self._url(f"{quote(_results_file(found))}:download", query="alt=media")
-        async with self.download(url) as lines:
-            async for line in lines:
-                yield self._result(line)
+        return (self._url(f"{quote(_results_file(found))}:download", query="alt=media"),)
 
-    def _result(self, line: bytes) -> tuple[str, Answer | Failure]:
-        try:
-            result = _decode_line(line)
-        except UNREADABLE as error:
-            raise not_readable(line, error) from error
+    def read_line(self, line: bytes) -> tuple[str, Answer | Failure]:
+        result = _decode_line(line)
         if result.error is None:
             return result.key, self.read(result.response)
         status = _STATUS.get(result.error.code, 500)
         body = msgspec.json.encode({"error": {"code": status, "message": result.error.message}})
         return result.key, self.read_error(status, body)
-
-    async def cancel(self, batch: str) -> Failure | None:
-        done = await self.call("POST", self._url(f"{quote(batch)}:cancel"), read_body)
-        return done if isinstance(done, Failure) else None
 
 
 def _results_file(batch: _Batch) -> str:
@@ -183,7 +172,6 @@ def _results_file(batch: _Batch) -> str:
 
 
 def _why_none(batch: _Batch) -> Failure:
-    """Return why a batch that ended has no results."""
     if batch.state == "EXPIRED":
         return expired()
     if batch.state == "CANCELLED":

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Request
-from fairtrial.providers.batch import BatchApi, BatchError, BatchStatus, cancelled, expired, not_readable
-from fairtrial.providers.replies import UNREADABLE
-from fairtrial.providers.streams import read_body
+from fairtrial.providers.batch import BatchApi, BatchError, BatchStatus, before_asking, cancelled, expired
 from fairtrial.providers.transport import endpoint
 
 _NAME = "fairtrial"  # the key of our name for a batch in its metadata
@@ -76,6 +74,9 @@ class OpenaiBatches(BatchApi):
     def _url(self, path: str) -> str:
         return endpoint(self.target.spec.base_url, path)
 
+    def address(self, batch: str, action: str = "") -> str:
+        return self._url(f"/batches/{quote(batch, safe='')}" + (f"/{action}" if action else ""))
+
     def line(self, name: str, request: Request) -> bytes:
         where = f"/v1{self.target.conversation.path}"
         body = self.target.body(request)
@@ -85,8 +86,8 @@ class OpenaiBatches(BatchApi):
         body, content_type = _form(f"{name}.jsonl", lines)
         headers = {"Content-Type": content_type}
         file = await self.call_for(_File, "POST", self._url("/files"), body=body, headers=headers)
-        if isinstance(file, Failure):  # nothing is asked yet, so there is nothing to be unsure about
-            return msgspec.structs.replace(file, maybe_billed=False, kind=_plain(file.kind))
+        if isinstance(file, Failure):
+            return before_asking(file)
         made = {
             "completion_window": "24h",
             "endpoint": f"/v1{self.target.conversation.path}",
@@ -110,7 +111,7 @@ class OpenaiBatches(BatchApi):
             after = f"&after={quote(listed.data[-1].id)}"
 
     async def _batch(self, batch: str) -> _Batch | Failure:
-        return await self.call_for(_Batch, "GET", self._url(f"/batches/{quote(batch, safe='')}"))
+        return await self.call_for(_Batch, "GET", self.address(batch))
 
     async def look(self, batch: str) -> BatchStatus | Failure:
         found = await self._batch(batch)
@@ -126,43 +127,29 @@ class OpenaiBatches(BatchApi):
         crowded = any(problem.code in _CROWDED for problem in problems)
         return BatchStatus(ended=True, failure=failure, crowded=crowded)
 
-    async def results(self, batch: str) -> AsyncIterator[tuple[str, Answer | Failure]]:
+    async def files(self, batch: str) -> Sequence[str]:
         found = await self._batch(batch)
         if isinstance(found, Failure):
             raise BatchError(found)
-        for file in filter(None, (found.output_file_id, found.error_file_id)):
-            async with self.download(self._url(f"/files/{quote(file, safe='')}/content")) as lines:
-                async for line in lines:
-                    yield self._result(line)
+        names = filter(None, (found.output_file_id, found.error_file_id))
+        return [self._url(f"/files/{quote(name, safe='')}/content") for name in names]
 
-    def _result(self, line: bytes) -> tuple[str, Answer | Failure]:
-        try:
-            result = _decode_line(line)
-        except UNREADABLE as error:
-            raise not_readable(line, error) from error
+    def read_line(self, line: bytes) -> tuple[str, Answer | Failure]:
+        result = _decode_line(line)
         if result.response is not None:
             status = result.response.status_code
             read = self.read if status == 200 else lambda body: self.read_error(status, bytes(body))
             return result.custom_id, read(result.response.body)
-        error_ = result.error or _Problem()
-        if error_.code == "batch_expired":
+        problem = result.error or _Problem()
+        if problem.code == "batch_expired":
             return result.custom_id, expired()
-        if error_.code == "batch_cancelled":
+        if problem.code == "batch_cancelled":
             return result.custom_id, cancelled()
-        body = msgspec.json.encode({"error": {"code": error_.code, "message": error_.message}})
+        body = msgspec.json.encode({"error": {"code": problem.code, "message": problem.message}})
         return result.custom_id, self.read_error(400, body)
-
-    async def cancel(self, batch: str) -> Failure | None:
-        done = await self.call("POST", self._url(f"/batches/{quote(batch, safe='')}/cancel"), read_body)
-        return done if isinstance(done, Failure) else None
-
-
-def _plain(kind: str) -> str:
-    return "connection" if kind == "malformed" else kind
 
 
 def _form(name: str, lines: Sequence[bytes]) -> tuple[bytes, str]:
-    """Return a form with a file of lines, and its content type."""
     boundary = secrets.token_hex(16)
     fields = {"purpose": "batch", "expires_after[anchor]": "created_at", "expires_after[seconds]": str(_KEPT)}
     head = "".join(

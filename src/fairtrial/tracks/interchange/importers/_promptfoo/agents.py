@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-from fairtrial.agents.settings import merged
 from fairtrial.core.providers import api_providers
 from fairtrial.foreign.suites import FileRef
+from fairtrial.providers.conversation import merge
 from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
 from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError, resolve
 from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
@@ -133,7 +133,7 @@ class Agents:
         given = config.get("cli_config")
         for key, value in (given if isinstance(given, dict) else {}).items():
             nested = reduce(lambda inner, part: {part: inner}, reversed(str(key).split(".")), value)
-            settings = merged(settings, nested)
+            settings = merge(settings, nested)
         if settings:
             options["settings"] = settings
         if schema := self._schema(name, config):
