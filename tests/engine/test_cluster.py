@@ -347,7 +347,7 @@ def test_one_limit_is_stable_and_fair_for_many_workers():
 @pytest.mark.parametrize(("arrived", "given_back"), [(0.5, [0.5]), (None, [])])
 async def test_money_that_arrives_as_its_call_is_cancelled_is_given_back(arrived, given_back):
     reply, unclaimed = asyncio.get_running_loop().create_future(), []
-    worker = SimpleNamespace(_ask=lambda *_: reply, _budget=SimpleNamespace(unclaimed=unclaimed.append))
+    worker = SimpleNamespace(ask=lambda *_: reply, _budget=SimpleNamespace(unclaimed=unclaimed.append))
     asking = asyncio.create_task(Worker._ask_for_money(worker, Need()))
     await asyncio.sleep(0)
     if arrived is not None:

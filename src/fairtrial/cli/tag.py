@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairtrial.cli.options import open_store, option, print_json, store_options
-from fairtrial.store.naming import check_tag
+from fairtrial.store.store import check_tag
 
 if TYPE_CHECKING:
     from fairtrial.store import Store

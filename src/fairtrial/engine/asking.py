@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import nullcontext
 
 import msgspec
 
 from fairtrial.agents.mcp.server import ServerError
 from fairtrial.agents.mcp.tokens import AccessTokens
-from fairtrial.core.answer import Answer, EarlierTurn, Failure, Journal, Outcome, Usage
+from fairtrial.core.answer import Answer, EarlierTurn, Failure, Outcome, Usage
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.listening import Listener
 from fairtrial.core.money import total
@@ -78,15 +78,12 @@ class Asking:
                 servers = await self._tokens.authorised(request.mcp)
             except ServerError as error:
                 return _whole_conversation(_not_asked(Failure(kind="mcp", message=str(error))), turns)
-            async with self._followed(trial, request.journal):
+            async with self._journals.follow(trial, request.journal) if self.is_agent(trial) else nullcontext():
                 outcome = await ladder.ask(msgspec.structs.replace(request, mcp=servers, listener=listener))
             if isinstance(outcome.result, Failure) or self._is_last(trial, len(turns) + 1):
                 return _whole_conversation(outcome, turns)
             turns.append(EarlierTurn(question=request.input, answer=outcome.result, cost=outcome.cost))
             await reports.turn_answered(trial, len(turns) - 1, turns[-1], outcome.cost)
-
-    def _followed(self, trial: Trial, journal: Journal) -> AbstractAsyncContextManager[None]:
-        return self._journals.follow(trial, journal) if self.is_agent(trial) else nullcontext()
 
     def is_agent(self, trial: Trial) -> bool:
         """Return whether a trial is a whole session of an agent."""

@@ -25,7 +25,6 @@ FIRST_PAUSE, LONGEST_PAUSE, _GROWTH = 5.0, 300.0, 1.5  # seconds between two loo
 _ATTEMPTS = 8  # to submit a batch
 _LOOKS_FOR_LOST = 3  # until a batch that may have been submitted is taken for one that was not
 _RECENTLY = 600.0  # seconds
-_TOO_LARGE = ("HTTP 413",)
 _NO_RESULT = Failure(kind="lost", message="the batch ended without a result for this request", maybe_billed=True)
 
 
@@ -36,7 +35,7 @@ class Delivered(NamedTuple):
     place: BatchPlace | None = None
 
 
-class Entry(NamedTuple):
+class BatchEntry(NamedTuple):
     """A request that waits for its result."""
 
     key: str
@@ -51,7 +50,7 @@ class BatchSlice:
 
     def __init__(self, record: BatchRecord) -> None:
         self.record = record
-        self.entries: dict[int, Entry] = {}
+        self.entries: dict[int, BatchEntry] = {}
         self.size = 0
         self.answered = 0
         self.followed = False
@@ -61,7 +60,7 @@ class BatchSlice:
         entry = self.entries[position]
         return BatchPlace(self.record.number, position, entry.key, entry.usd)
 
-    def waiting(self) -> dict[int, Entry]:
+    def waiting(self) -> dict[int, BatchEntry]:
         """Return the entries that are waited for."""
         return {position: entry for position, entry in self.entries.items() if not entry.reply.done()}
 
@@ -110,7 +109,7 @@ class BatchQueue:
         else:
             place, record = pending
             part = self._slices.setdefault(record.number, BatchSlice(record))
-            part.entries[place.position] = Entry(key, request, usd, b"", reply)
+            part.entries[place.position] = BatchEntry(key, request, usd, b"", reply)
         self._activity.touch()
         return await reply
 
@@ -124,7 +123,7 @@ class BatchQueue:
         if part.entries and part.size + len(line) > api.most_bytes:
             part = self._begin()
             line = api.line(request_name(self._book.run_id, part.record.number, 0), request)
-        part.entries[len(part.entries)] = Entry(key, request, usd, line, reply)
+        part.entries[len(part.entries)] = BatchEntry(key, request, usd, line, reply)
         part.size += len(line) + 1
 
     def _begin(self) -> BatchSlice:
@@ -176,7 +175,7 @@ class BatchQueue:
             await self._collect(part)
         elif problem.kind == PENDING:
             self._leave(part, problem)
-        elif _is_too_large(problem) and len(part.entries) > 1:
+        elif problem.message.startswith("HTTP 413") and len(part.entries) > 1:
             await self._again(part, halves=True)
         else:
             await self._book.void(part.record)
@@ -312,7 +311,7 @@ class BatchQueue:
 
     # -- what else may become of a batch -------------------------------------------------------------
 
-    def _fail(self, part: BatchSlice, problem: Failure, entries: Mapping[int, Entry] | None = None) -> None:
+    def _fail(self, part: BatchSlice, problem: Failure, entries: Mapping[int, BatchEntry] | None = None) -> None:
         """Let requests of a batch that still have no result fail for one reason: these, or all."""
         for position, entry in (part.waiting() if entries is None else entries).items():
             if not entry.reply.done():
@@ -352,10 +351,6 @@ class BatchQueue:
 
 def _pause(looks: int) -> float:
     return min(LONGEST_PAUSE, float(FIRST_PAUSE * _GROWTH ** min(looks, 40)))
-
-
-def _is_too_large(problem: Failure) -> bool:
-    return problem.message.startswith(_TOO_LARGE)
 
 
 def _gone(problem: Failure) -> Failure:

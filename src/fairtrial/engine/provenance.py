@@ -81,18 +81,16 @@ def _version_of(package: str) -> str:
 
 def _arm(arm: Arm, target: Target) -> dict[str, Any]:
     """Return what an arm's target is given: parameters, and the names of variables, never their values."""
+    # Individual cases may override the parameters.
+    request = Request(
+        trial_id="", case_id="", input="", params=arm.params, defaulted=arm.defaulted, mcp=arm.condition.mcp
+    )
     record: dict[str, Any] = {
         "variables": target.variables(),
         "refused": sorted(getattr(target, "refused", ())),
         "remarks": list(remarks(arm.target, arm.chosen_params, tools=bool(arm.condition.mcp))),
     }
-    return {"arm": arm.name, "sent": _sent(arm, target), **{name: value for name, value in record.items() if value}}
-
-
-def _sent(arm: Arm, target: Target) -> dict[str, Any]:
-    """Return the parameters of an arm's requests; individual cases may override them."""
-    request = Request(trial_id="", case_id="", input="", params=arm.params, defaulted=arm.defaulted)
-    return target.sent(msgspec.structs.replace(request, mcp=arm.condition.mcp))
+    return {"arm": arm.name, "sent": target.sent(request), **{name: value for name, value in record.items() if value}}
 
 
 def _browser_versions() -> dict[str, str]:

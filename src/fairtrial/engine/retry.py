@@ -29,7 +29,8 @@ class Retries:
             return 0.0  # retried immediately, without streaming
         if result.retry_after is not None:
             return min(result.retry_after, self._spec.max_wait)
-        return self._backoff()
+        longest = min(self._spec.max_wait, self._spec.wait * 2.0 ** (self._failures - 1))
+        return longest * (0.5 + random.random() / 2)
 
     def _may_retry(self, kind: str) -> bool:
         self._failures += 1
@@ -43,7 +44,3 @@ class Retries:
             return None  # an answer that stays empty is accepted as the answer
         self._empties += 1
         return self._spec.empty_wait * self._empties
-
-    def _backoff(self) -> float:
-        longest = min(self._spec.max_wait, self._spec.wait * 2.0 ** (self._failures - 1))
-        return longest * (0.5 + random.random() / 2)

@@ -23,7 +23,7 @@ from fairtrial.core.trial import Trial
 from fairtrial.engine.batch_book import BatchBook
 from fairtrial.engine.decision import Decision
 from fairtrial.engine.engines import backend_of
-from fairtrial.engine.executor import Executor, Lane
+from fairtrial.engine.executor import Executor
 from fairtrial.engine.feed import CaseFeed
 from fairtrial.engine.job import Halt, Job
 from fairtrial.engine.limits import calls_allowed
@@ -121,7 +121,8 @@ class Engine:
             return
         async with asyncio.TaskGroup() as group:
             for lane in self._executor.lanes():
-                group.create_task(self._run_lane(lane))
+                at_once = lane.width if self._decision else lane.trials
+                group.create_task(for_each(self._trials(lane.arms), self._carry_out, at_once))
 
     async def _try_judges(self) -> None:
         """Call every paid judge once, before paying for answers that it could not judge."""
@@ -133,10 +134,6 @@ class Engine:
                 why = self._gone_judge(judge.name) if failure.kind == "model" else ""
                 reason = f"the judge {judge.name} cannot be used ({why}{failure.message}); no answers were requested"
                 self._stop(Halt(reason, unusable=not failure.retryable))
-
-    async def _run_lane(self, lane: Lane) -> None:
-        at_once = lane.width if self._decision else lane.trials
-        await for_each(self._trials(lane.arms), self._carry_out, at_once)
 
     async def _trials(self, arms: Sequence[Arm]) -> AsyncIterator[Trial]:
         """Yield the remaining trials of these arms, slice by slice, so that memory does not grow with the plan."""

@@ -1,8 +1,8 @@
 """Which parameters are sent: what a suite says, as far as the model and its API accept it, by the model sheet.
 
 A parameter that a model refuses or ignores is neither sent nor recorded: providers reject the whole call over the one,
-and the other would be a setting without an effect. `remarks` says so before a run. What an unknown model refuses is read
-from the words of its server, so that it can be asked without it.
+and the other would be a setting without an effect. `remarks` says so before a run. What an unknown model refuses is
+read from the words of its server, so that it can be asked without it.
 """
 
 from __future__ import annotations

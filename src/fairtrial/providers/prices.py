@@ -30,6 +30,13 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
     cache_write: float = 0.0
     cache_write_1h: float | None = None  # if it has a price of its own
 
+    def times(self, part: float) -> Rate:
+        """Return a part of these rates."""
+        prices = {
+            name: usd for name, usd in msgspec.structs.asdict(self).items() if name != "above" and usd is not None
+        }
+        return msgspec.structs.replace(self, **{name: part * usd for name, usd in prices.items()})
+
 
 class Price(msgspec.Struct, frozen=True):
     """A target's rates by prompt length."""
@@ -54,26 +61,12 @@ class Price(msgspec.Struct, frozen=True):
         """Return a part of this price, as for a batch."""
         if self is FREE:
             return self
-        return Price(
-            tuple(
-                msgspec.structs.replace(
-                    rate,
-                    prompt=part * rate.prompt,
-                    completion=part * rate.completion,
-                    cache_read=part * rate.cache_read,
-                    cache_write=part * rate.cache_write,
-                    cache_write_1h=None if rate.cache_write_1h is None else part * rate.cache_write_1h,
-                )
-                for rate in self.rates
-            )
-        )
+        return Price(tuple(rate.times(part) for rate in self.rates))
 
     def most(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Return the maximum cost of a call of this size."""
-        prompt, completion = (
-            max(max(r.prompt, r.cache_write, r.cache_write_1h or 0.0) for r in self.rates),
-            max(r.completion for r in self.rates),
-        )
+        prompt = max(max(rate.prompt, rate.cache_write, rate.cache_write_1h or 0.0) for rate in self.rates)
+        completion = max(rate.completion for rate in self.rates)
         return prompt_tokens * prompt + completion_tokens * completion
 
 

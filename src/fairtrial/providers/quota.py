@@ -13,6 +13,24 @@ from datetime import datetime
 import msgspec
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+# The names of the headers with a limit, what is left of it and when it is whole again, by the kind of limit.
+_OPENAI = {
+    kind: (f"x-ratelimit-limit-{kind}", f"x-ratelimit-remaining-{kind}", f"x-ratelimit-reset-{kind}")
+    for kind in ("requests", "tokens")
+}
+_ANTHROPIC = {
+    kind: (
+        f"anthropic-ratelimit-{name}-limit",
+        f"anthropic-ratelimit-{name}-remaining",
+        f"anthropic-ratelimit-{name}-reset",
+    )
+    for kind, name in (("requests", "requests"), ("input", "input-tokens"), ("output", "output-tokens"))
+}
+_MISTRAL = {
+    kind: (f"x-ratelimit-limit-{name}-minute", f"x-ratelimit-remaining-{name}-minute", "")
+    for kind, name in (("requests", "req"), ("tokens", "tokens"))
+}
+_OF_VENDORS = (_OPENAI, _ANTHROPIC, _MISTRAL)
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
@@ -37,35 +55,18 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_quota(headers: Mapping[str, str], at: float = 0.0) -> Quota | None:
     """Read the limits in the headers of a reply; None if there are none."""
-    if "x-ratelimit-limit-tokens" in headers or "x-ratelimit-limit-requests" in headers:
-        names = "x-ratelimit-limit-{}", "x-ratelimit-remaining-{}", "x-ratelimit-reset-{}"
-        return Quota(
-            requests=_allowance(headers, "requests", names),
-            tokens=_allowance(headers, "tokens", names),
-            reserves=True,
-            at=at,
-        )
-    if "anthropic-ratelimit-requests-limit" in headers or "anthropic-ratelimit-input-tokens-limit" in headers:
-        parts = ("limit", "remaining", "reset")
-        names = tuple(f"anthropic-ratelimit-{{}}-{part}" for part in parts)  # type: ignore[assignment]
-        return Quota(
-            requests=_allowance(headers, "requests", names),
-            input=_allowance(headers, "input-tokens", names),
-            output=_allowance(headers, "output-tokens", names),
-            at=at,
-        )
-    if "x-ratelimit-limit-req-minute" in headers or "x-ratelimit-limit-tokens-minute" in headers:
-        names = "x-ratelimit-limit-{}-minute", "x-ratelimit-remaining-{}-minute", ""
-        return Quota(requests=_allowance(headers, "req", names), tokens=_allowance(headers, "tokens", names), at=at)
+    for names in _OF_VENDORS:
+        if any(limit in headers for limit, _, _ in names.values()):
+            limits = {kind: _rate_limit(headers, *of_kind) for kind, of_kind in names.items()}
+            return Quota(**limits, reserves=names is _OPENAI, at=at)
     return None
 
 
-def _allowance(headers: Mapping[str, str], what: str, names: tuple[str, str, str]) -> RateLimit | None:
-    limit, left = (_number(headers.get(name.format(what))) for name in names[:2])
+def _rate_limit(headers: Mapping[str, str], whole: str, rest: str, end: str) -> RateLimit | None:
+    limit, left = _number(headers.get(whole)), _number(headers.get(rest))
     if limit is None or left is None or limit <= 0 or left < 0:
         return None
-    reset = _seconds_until(headers.get(names[2].format(what), "")) if names[2] else None
-    return RateLimit(limit, min(left, limit), reset)
+    return RateLimit(limit, min(left, limit), _seconds_until(headers[end]) if end in headers else None)
 
 
 def _number(text: str | None) -> float | None:

@@ -54,7 +54,7 @@ class _NotReadError(Exception):
 async def refresh(environment: Mapping[str, str]) -> list[Refreshed]:
     """Fetch every list that can be read with these variables, and keep what was found."""
     lists = [(_module(name).LIST, _module(name).read) for name in (*PROVIDERS, *TABLES)]
-    work = [_refreshed(_place(known, environment), known, read) for known, read in lists]
+    work = [_refreshed(_origin_of(known, environment), known, read) for known, read in lists]
     try:
         return [*await asyncio.gather(*work, _prices(environment)), *_not_readable(environment)]
     finally:
@@ -74,7 +74,7 @@ def _not_readable(environment: Mapping[str, str]) -> list[Refreshed]:
     return [Refreshed(name="bedrock", problem=problem, skipped=True)]
 
 
-class _Place(msgspec.Struct, frozen=True, kw_only=True):
+class _Origin(msgspec.Struct, frozen=True, kw_only=True):
     """Where a list is fetched from; without an address, `missing` says what is not set."""
 
     url: str = ""
@@ -83,22 +83,18 @@ class _Place(msgspec.Struct, frozen=True, kw_only=True):
     variable: str = ""
 
 
-def _place(known: ModelList, environment: Mapping[str, str]) -> _Place:
+def _origin_of(known: ModelList, environment: Mapping[str, str]) -> _Origin:
     if known.public:
-        return _Place(url=environment.get(known.variable) or known.address, variable=known.variable)
+        return _Origin(url=environment.get(known.variable) or known.address, variable=known.variable)
     provider = api_providers()[known.name].resolved(environment)
     variables = Variables(environment)
     url, key = variables.fill(provider.base_url), variables.fill(provider.api_key)
     if known.headers is None:
-        return _Place(url=endpoint(url, known.path))
+        return _Origin(url=endpoint(url, known.path))
     if variables.missing or not key:
-        return _Place(missing=f"{' and '.join(sorted(variables.missing)) or 'its key'} is not set")
-    return _Place(url=_with_path(url, known.path), headers=known.headers(key))
-
-
-def _with_path(base: str, path: str) -> str:
-    path, _, query = path.partition("?")
-    return _asking(endpoint(base, path), query)
+        return _Origin(missing=f"{' and '.join(sorted(variables.missing)) or 'its key'} is not set")
+    path, _, query = known.path.partition("?")
+    return _Origin(url=_asking(endpoint(url, path), query), headers=known.headers(key))
 
 
 def _asking(url: str, more: str) -> str:
@@ -106,12 +102,12 @@ def _asking(url: str, more: str) -> str:
     return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, more)))))
 
 
-async def _refreshed(place: _Place, known: ModelList, read: Any) -> Refreshed:
-    if place.missing:
-        return Refreshed(name=known.name, problem=place.missing, skipped=True)
-    source = _shown(place.url)
+async def _refreshed(origin: _Origin, known: ModelList, read: Any) -> Refreshed:
+    if origin.missing:
+        return Refreshed(name=known.name, problem=origin.missing, skipped=True)
+    source = _shown(origin.url)
     try:
-        bodies = await _pages(place, known)
+        bodies = await _pages(origin, known)
         rows = _rows(bodies, read)
         path = refreshed_folder() / f"{known.name}.json"
         before = _before(path)
@@ -177,10 +173,10 @@ def _rows(bodies: Sequence[bytes], read: Any) -> list[Row]:
     return list(rows.values())
 
 
-async def _pages(place: _Place, known: ModelList) -> list[bytes]:
+async def _pages(origin: _Origin, known: ModelList) -> list[bytes]:
     bodies, more = [], ""
     for _ in range(_MOST_PAGES):
-        bodies.append(await _fetch(place, _asking(place.url, more)))
+        bodies.append(await _fetch(origin, _asking(origin.url, more)))
         try:
             page = msgspec.json.decode(bodies[-1])
         except (msgspec.MsgspecError, RecursionError):  # reading it says so
@@ -191,15 +187,15 @@ async def _pages(place: _Place, known: ModelList) -> list[bytes]:
     raise _NotReadError(f"it has more than {_MOST_PAGES} pages")
 
 
-async def _fetch(place: _Place, url: str) -> bytes:
+async def _fetch(origin: _Origin, url: str) -> bytes:
     """Fetch one page; what servers say about errors is not repeated, for it may have a key in it."""
     import aiohttp
 
     try:
-        async with time_limit(_SECONDS), open_download(url, place.headers) as response:
+        async with time_limit(_SECONDS), open_download(url, origin.headers) as response:
             if response.status == 200:
                 return await read_body(response)
-            raise _NotReadError(_status(response.status, place))
+            raise _NotReadError(_status(response.status, origin))
     except TimeoutError:
         raise _NotReadError(f"no answer within {_SECONDS:g} s") from None
     except AnswerTooLargeError as error:
@@ -209,11 +205,11 @@ async def _fetch(place: _Place, url: str) -> bytes:
         raise _NotReadError(f"cannot connect to {urlsplit(url).hostname or 'it'} ({reason})") from None
 
 
-def _status(status: int, place: _Place) -> str:
+def _status(status: int, origin: _Origin) -> str:
     if status in (401, 403):
         return f"the key was rejected (HTTP {status})"
     if 300 <= status < 400:
-        how = f"set {place.variable} to" if place.variable else "set the base URL to"
+        how = f"set {origin.variable} to" if origin.variable else "set the base URL to"
         return f"the server redirects (HTTP {status}), which is not followed: {how} where it leads"
     return f"the server says HTTP {status}"
 
@@ -237,12 +233,12 @@ def _keep(path: Path, content: bytes) -> None:
 
 async def _prices(environment: Mapping[str, str]) -> Refreshed:
     """Fetch the list of prices; what has changed are the models whose prices it lists."""
-    place = _Place(url=environment.get(price_list.VARIABLE) or price_list.ADDRESS, variable=price_list.VARIABLE)
-    source, path = _shown(place.url), price_list.kept_prices()
+    origin = _Origin(url=environment.get(price_list.VARIABLE) or price_list.ADDRESS, variable=price_list.VARIABLE)
+    source, path = _shown(origin.url), price_list.kept_prices()
     try:
         if path is None:
             raise _NotReadError("there is no home folder to keep it in")
-        body = await _fetch(place, place.url)
+        body = await _fetch(origin, origin.url)
         names = _priced(body)
         before = _priced_before(path)
         _refuse_shrunken(len(names), len(before or _installed()), path)

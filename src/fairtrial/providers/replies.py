@@ -60,32 +60,25 @@ def tokens(value: Any) -> int | None:
 
 def openai_usage(reply: Any) -> Usage | None:
     """Return the usage of a chat completion; cached and reasoning tokens are included in the other counts."""
-    usage = _mapping(reply)
-    return _usage(
-        usage.get("total_tokens"),
-        prompt=tokens(usage.get("prompt_tokens")),
-        completion=tokens(usage.get("completion_tokens")),
-        **_openai_details(usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")),
-    )
+    return _openai_usage(reply, "prompt_tokens", "completion_tokens")
 
 
 def responses_usage(reply: Any) -> Usage | None:
-    """Return the usage of a response; cached and reasoning tokens are included in the other counts."""
+    """Return the usage of a response, in the same way."""
+    return _openai_usage(reply, "input_tokens", "output_tokens")
+
+
+def _openai_usage(reply: Any, prompt: str, completion: str) -> Usage | None:
     usage = _mapping(reply)
+    read, written = usage.get(f"{prompt}_details"), usage.get(f"{completion}_details")
     return _usage(
         usage.get("total_tokens"),
-        prompt=tokens(usage.get("input_tokens")),
-        completion=tokens(usage.get("output_tokens")),
-        **_openai_details(usage.get("input_tokens_details"), usage.get("output_tokens_details")),
+        prompt=tokens(usage.get(prompt)),
+        completion=tokens(usage.get(completion)),
+        cache_read=_detail(read, "cached_tokens"),
+        cache_write=_detail(read, "cache_write_tokens"),
+        reasoning=_detail(written, "reasoning_tokens"),
     )
-
-
-def _openai_details(read: Any, written: Any) -> dict[str, int | None]:
-    return {
-        "cache_read": _detail(read, "cached_tokens"),
-        "cache_write": _detail(read, "cache_write_tokens"),
-        "reasoning": _detail(written, "reasoning_tokens"),
-    }
 
 
 def google_usage(reply: Any) -> Usage | None:

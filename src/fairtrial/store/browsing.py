@@ -153,7 +153,7 @@ def _filtered_positions(run: RunRecord, show: Show) -> Select[Any]:
     verdicts = and_(judgements.c.run_id == run.id, judgements.c.scoring == run.scoring)
     if show == "claims":
         return select(judgements.c.case_position).where(verdicts, func.length(judgements.c.claims) > 2)
-    place = (judgements.c.case_position, judgements.c.arm_position, judgements.c.repeat)
+    place = schema.place(judgements)
     spread = func.max(judgements.c.value) - func.min(judgements.c.value)
     disputed = select(*place).where(verdicts).group_by(*place).having(spread >= DISAGREEING).subquery()
     return select(disputed.c.case_position)
@@ -264,7 +264,7 @@ def metric_names(store: Store, run: RunRecord) -> list[str]:
     scores = schema.scores
     # Without a limit on all scores, a run that has no metrics would be read to its end.
     of_scoring = and_(scores.c.run_id == run.id, scores.c.scoring == run.scoring)
-    order = scores.c.case_position, scores.c.arm_position, scores.c.repeat  # the order of the index
+    order = schema.place(scores)  # the order of the index
     first = select(scores.c.metrics).where(of_scoring).order_by(*order).limit(_FIRST_SCORES).subquery()
     query = select(first.c.metrics).where(first.c.metrics.is_not(None)).distinct()
     return list(dict.fromkeys(name for (body,) in store.fetch(query) for name in decode(body) or ()))

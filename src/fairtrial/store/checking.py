@@ -9,7 +9,7 @@ from pathlib import Path
 from shlex import quote
 
 import msgspec
-from sqlalchemy import Table, inspect, select, text
+from sqlalchemy import inspect, select, text
 
 from fairtrial.core.errors import FairtrialError, StoreError
 from fairtrial.core.place import COLUMNS
@@ -78,16 +78,12 @@ def _check_database(store: Store) -> StoreCheck:
         problems += [f"the index {name} is not usable" for name in connection.scalars(text(_INVALID_INDEXES))]
     for table in schema.metadata.sorted_tables if not problems else ():
         try:
-            tables.append(TableCheck(table=table.name, rows=_read_all(store, table)))
+            with store.reading() as connection:  # only then the server finds out whether it can read every row
+                rows = connection.execute(select(table).execution_options(yield_per=1000))
+                tables.append(TableCheck(table=table.name, rows=sum(1 for _ in rows)))
         except StoreError as error:
             problems.append(f"{table.name}: {error}")
     return StoreCheck(path=store.path, problems=problems, tables=tables)
-
-
-def _read_all(store: Store, table: Table) -> int:
-    """Read every row, as only then the server finds out whether it can; return how many there are."""
-    with store.reading() as connection:
-        return sum(1 for _ in connection.execute(select(table).execution_options(yield_per=1000)))
 
 
 def check_file(path: Path, save: Path | None = None) -> StoreCheck:
@@ -111,7 +107,8 @@ def check_file(path: Path, save: Path | None = None) -> StoreCheck:
             with closing(sqlite3.connect(save)) as copy:
                 _copy_schema(source, copy)
                 checks = [_read_table(source, name, copy) for name in tables]
-                _keep_version(copy)
+                # Where the schema's version was lost, it is taken for the current one.
+                copy.execute("INSERT OR IGNORE INTO meta (key, value) VALUES ('schema', ?)", (str(CURRENT),))
                 copy.commit()
             store = Store(str(save))  # upgrades what an older version wrote
             _drop_orphans(store)
@@ -124,11 +121,6 @@ def _copy_schema(source: sqlite3.Connection, copy: sqlite3.Connection) -> None:
     query = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY type = 'index'"
     for (statement,) in source.execute(query).fetchall():
         copy.execute(statement)
-
-
-def _keep_version(copy: sqlite3.Connection) -> None:
-    """Where the schema's version was lost, assume the current one."""
-    copy.execute("INSERT OR IGNORE INTO meta (key, value) VALUES ('schema', ?)", (str(CURRENT),))
 
 
 def _drop_orphans(store: Store) -> None:

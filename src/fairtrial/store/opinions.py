@@ -99,7 +99,7 @@ def labelled(store: Store, run_id: str, scoring: int) -> Iterator[dict[str, Any]
         select(table, scores.c.value.label("score"))
         .outerjoin(scores, and_(schema.same_trial(table, scores), scores.c.scoring == scoring))
         .where(table.c.run_id == run_id)
-        .order_by(*(table.c[name] for name in COLUMNS), table.c.labeller)
+        .order_by(*schema.place(table), table.c.labeller)
     )
     labels = store.fetch_dicts(query)
     yardsticks = _yardsticks(store, run_id, scoring, {place_of(label) for label in labels})
@@ -110,7 +110,7 @@ def labelled(store: Store, run_id: str, scoring: int) -> Iterator[dict[str, Any]
 def _yardsticks(store: Store, run_id: str, scoring: int, places: set[Place]) -> dict[Place, str]:
     """Return the yardstick of each of these trials: the judges and prompts behind its score."""
     table = schema.judgements
-    columns = [table.c[name] for name in COLUMNS]
+    columns = schema.place(table)
     query = (
         select(*columns, table.c.judge_key, table.c.prompt_hash)
         .where(table.c.run_id == run_id, table.c.scoring == scoring)
@@ -160,7 +160,7 @@ def has_judged(store: Store, run_id: str, judge_key: str) -> bool:
 def reasonings(store: Store, run_id: str, scoring: int) -> Iterator[tuple[Place, str, float | None, str]]:
     """Stream (place, judge, value, reasoning or failure message) of every verdict."""
     table = schema.judgements
-    columns = [table.c[name] for name in COLUMNS]
+    columns = schema.place(table)
     query = (
         select(*columns, table.c.judge, table.c.value, table.c.reasoning, table.c.failure_message)
         .where(table.c.run_id == run_id, table.c.scoring == scoring)
@@ -179,7 +179,7 @@ def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
     """Return the judges' verdicts on single answers, without those on pairs: two orders are not a repetition."""
     table, scores = schema.judgements, schema.scores
     query = (
-        select(table.c.case_position, table.c.arm_position, table.c.repeat, table.c.judge, table.c.value)
+        select(*schema.place(table), table.c.judge, table.c.value)
         .join(scores, and_(schema.same_trial(table, scores), scores.c.scoring == table.c.scoring))
         .where(table.c.run_id == run_id, table.c.scoring == scoring, table.c.value.is_not(None))
         .where(scores.c.scorer != "pairwise", scores.c.value.is_not(None))
@@ -200,7 +200,7 @@ def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
 def judged_places(store: Store, run_id: str, scoring: int) -> set[Place]:
     """Return the answers on which a judge gave a verdict."""
     table = schema.judgements
-    query = select(*(table.c[name] for name in COLUMNS)).distinct()
+    query = select(*schema.place(table)).distinct()
     conditions = (table.c.run_id == run_id, table.c.scoring == scoring, table.c.value.is_not(None))
     return {Place(*row) for row in store.fetch(query.where(*conditions))}
 

@@ -88,7 +88,7 @@ def metric_rows(store: Store, run_id: str, scoring: int) -> Iterator[tuple[int, 
     query = _scored(run_id, scoring, scores.c.metrics.is_not(None), over).add_columns(
         scores.c.case_position, scores.c.arm_position, scores.c.metrics
     )
-    place = (scores.c.case_position, scores.c.arm_position, scores.c.repeat)
+    place = schema.place(scores)
     for batch in row_batches(store, query.order_by(*place)):
         for position, arm, metrics in batch:
             yield position, arm, {name: item for name, item in decode(metrics).items() if item[0] is not None}
@@ -100,9 +100,9 @@ def repeat_rows(
     """Stream case, arm, repeat, score and metrics of every scored trial of some arms."""
     scores = schema.scores
     query = _scored(run_id, scoring, scores.c.value.is_not(None), scores.c.arm_position.in_(arms)).add_columns(
-        scores.c.case_position, scores.c.arm_position, scores.c.repeat, scores.c.value, scores.c.metrics
+        *schema.place(scores), scores.c.value, scores.c.metrics
     )
-    for batch in row_batches(store, query.order_by(scores.c.case_position, scores.c.arm_position, scores.c.repeat)):
+    for batch in row_batches(store, query.order_by(*schema.place(scores))):
         for position, arm, repeat, value, metrics in batch:
             yield position, arm, repeat, value, {} if metrics is None else decode(metrics)
 

@@ -34,7 +34,7 @@ def _run() -> Column[str]:
     return Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
 
 
-def _place() -> list[Column[int]]:
+def _place_columns() -> list[Column[int]]:
     """Return the columns that identify a trial of a run."""
     return [Column(name, Integer, primary_key=True) for name in COLUMNS]
 
@@ -150,7 +150,7 @@ trials = Table(
     "trials",
     metadata,
     _run(),
-    *_place(),
+    *_place_columns(),
     Column("trial_id", String, nullable=False),
     Column("started_at", Float, nullable=False),
     Column("answer", Text),
@@ -180,7 +180,7 @@ turns = Table(
     "turns",
     metadata,
     _run(),
-    *_place(),
+    *_place_columns(),
     Column("number", Integer, primary_key=True),
     Column("question", Text, nullable=False),
     Column("answer", Text, nullable=False),
@@ -209,7 +209,7 @@ scores = Table(
     metadata,
     _run(),
     Column("scoring", Integer, primary_key=True),
-    *_place(),
+    *_place_columns(),
     Column("scorer", String, nullable=False),
     Column("value", Float),
     Column("confidence", Float),
@@ -232,7 +232,7 @@ judgements = Table(
     metadata,
     _run(),
     Column("scoring", Integer, primary_key=True),
-    *_place(),
+    *_place_columns(),
     Column("judge", String, primary_key=True),
     Column("prompt_hash", String, primary_key=True),  # a composite scorer may ask a judge several questions
     Column("number", Integer, primary_key=True),
@@ -293,7 +293,7 @@ labels = Table(
     "labels",
     metadata,
     _run(),
-    *_place(),
+    *_place_columns(),
     Column("labeller", String, primary_key=True),
     Column("value", Float, nullable=False),
     Column("note", Text),
@@ -314,7 +314,7 @@ attachments = Table(
     "attachments",
     metadata,
     _run(),
-    *_place(),
+    *_place_columns(),
     Column("name", String, primary_key=True),
     Column("sha256", String, nullable=False, index=True),
 )
@@ -370,3 +370,8 @@ def same_trial(one: Table, other: Table) -> Any:
 def at(table: Table, place: Place) -> list[Any]:
     """Return the conditions for the rows of the trial at this place."""
     return [table.c[name] == value for name, value in zip(COLUMNS, place, strict=True)]
+
+
+def place(table: Table) -> list[Column[int]]:
+    """Return the columns of a table that identify a trial of a run."""
+    return [table.c[name] for name in COLUMNS]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import weakref
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from sqlalchemy import Connection, Select, and_, case, delete, func, insert, or_
 
 from fairtrial.core.errors import FairtrialError, NoSuchRunError, StoreError
 from fairtrial.core.experiment import Arm, Case
-from fairtrial.core.place import COLUMNS, Place
+from fairtrial.core.place import Place
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
 from fairtrial.store.address import dialect_of
@@ -28,6 +29,7 @@ RANDOM = "random"  # the order in which a run asks its cases
 NUMBERS = "numbers of runs"  # given in one transaction at a time
 _PATIENCE = 1.0
 _AT_ONCE = 500  # whole trials in memory
+_TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}")
 
 
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,11 +90,11 @@ class Store:
     """A store of runs. Methods are synchronous; the engine calls them from threads."""
 
     def __init__(self, url: str | None = None, *, create: bool = True) -> None:
-        self._dialect = dialect_of(url)
-        self.path = self._dialect.place  # as it may be shown; `address` opens the store again
-        self.address = self._dialect.address
-        with translated(self._dialect):
-            self.engine = self._dialect.open(create=create)
+        self.dialect: Dialect = dialect_of(url)
+        self.path = self.dialect.place  # as it may be shown; `address` opens the store again
+        self.address = self.dialect.address
+        with translated(self.dialect):
+            self.engine = self.dialect.open(create=create)
             self._upgrade()
         # However the process ends, closing the last connection merges the write-ahead log into the main file.
         self._finalizer = weakref.finalize(self, self.engine.dispose)
@@ -106,24 +108,19 @@ class Store:
         with self.engine.connect() as connection:
             current = is_current(connection)
         if not current:
-            with self._dialect.lock("schema"), self.engine.begin() as connection:
+            with self.dialect.lock("schema"), self.engine.begin() as connection:
                 migrate(connection)
-
-    @property
-    def dialect(self) -> Dialect:
-        """The kind of database."""
-        return self._dialect
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Open a connection for reading; database errors become readable messages."""
-        with translated(self._dialect), self.engine.connect() as connection:
+        with translated(self.dialect), self.engine.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Open a transaction, which is committed completely or not at all."""
-        with translated(self._dialect), self._dialect.transaction(self.engine) as connection:
+        with translated(self.dialect), self.dialect.transaction(self.engine) as connection:
             yield connection
 
     def fetch(self, query: Select[Any]) -> Sequence[Any]:
@@ -146,7 +143,7 @@ class Store:
     def add_run(self, run: dict[str, Any]) -> None:
         """Write a run that is about to start."""
         with self.writing() as connection:
-            self._dialect.serialise(connection, NUMBERS)
+            self.dialect.serialise(connection, NUMBERS)
             number = select(func.coalesce(func.max(schema.runs.c.number), 0) + 1).scalar_subquery()
             fresh = {"status": "running", "scoring": 0, "created_at": time.time(), "number": number}
             connection.execute(insert(schema.runs).values({**fresh, **run}))
@@ -162,11 +159,11 @@ class Store:
     def write(self, batch: dict[str, list[dict[str, Any]]]) -> None:
         """Write rows, by table, in one transaction; those of a run only if its lock, if we held it, is still ours."""
         with self.writing() as connection:
-            self._dialect.keep_locks({str(items[0].get("run_id")) for items in batch.values()})
+            self.dialect.keep_locks({str(items[0].get("run_id")) for items in batch.values()})
             if "files" in batch:
-                self._dialect.serialise(connection, "files", shared=True)
+                self.dialect.serialise(connection, "files", shared=True)
             for table, items in batch.items():
-                UPSERTS[table].execute(connection, self._dialect, items)
+                UPSERTS[table].execute(connection, self.dialect, items)
 
     def set_tag(self, name: str, run_id: str, series_id: str | None = None) -> str | None:
         """Tag a run, or the series that starts with it; return the id that had the tag before."""
@@ -175,7 +172,7 @@ class Store:
         with self.writing() as connection:
             tagged_id = func.coalesce(table.c.series_id, table.c.run_id)
             before: str | None = connection.scalar(select(tagged_id).where(table.c.name == name))
-            connection.execute(upsert_replacing(self._dialect, table).values(row))
+            connection.execute(upsert_replacing(self.dialect, table).values(row))
         return before
 
     def delete_tag(self, name: str) -> bool:
@@ -194,13 +191,13 @@ class Store:
             )
             if not others:
                 connection.execute(delete(schema.plans).where(schema.plans.c.id == plan_id))
-            self._dialect.serialise(connection, "files")  # others may be about to use a file that nothing uses yet
+            self.dialect.serialise(connection, "files")  # others may be about to use a file that nothing uses yet
             used = select(schema.attachments.c.sha256).union(select(schema.plan_files.c.sha256))
             connection.execute(delete(schema.files).where(schema.files.c.sha256.not_in(used)))
 
     def lease(self, run_id: str) -> Lock:
         """Acquire the run's lock, which only one process can hold and which is released when the process ends."""
-        lock = self._dialect.lock(run_id)
+        lock = self.dialect.lock(run_id)
         try:
             # Another process may hold the lock for a moment to check the run's status.
             lock.acquire(timeout=_PATIENCE, poll_interval=0.02)
@@ -220,7 +217,7 @@ class Store:
 
     def with_live_status(self, run: RunRecord) -> RunRecord:
         """Return the run, marked as interrupted if its process was killed: its lock is then released."""
-        if run.status == "running" and not self._dialect.is_locked(run.id):
+        if run.status == "running" and not self.dialect.is_locked(run.id):
             return msgspec.structs.replace(run, status="interrupted")
         return run
 
@@ -338,7 +335,7 @@ class Store:
             select(table, *score_columns)
             .outerjoin(scores, and_(schema.same_trial(table, scores), scores.c.scoring == scoring))
             .where(table.c.run_id == run_id, table.c.case_position >= first)
-            .order_by(table.c.case_position, table.c.arm_position, table.c.repeat)
+            .order_by(*schema.place(table))
             .execution_options(yield_per=_AT_ONCE)
         )
         if count is not None:
@@ -348,7 +345,7 @@ class Store:
         if places is not None:
             # The cases alone would not be enough, but SQLite uses its index only for them.
             query = query.where(table.c.case_position.in_({place.case for place in places}))
-            query = query.where(tuple_(*(table.c[name] for name in COLUMNS)).in_(places))
+            query = query.where(tuple_(*schema.place(table)).in_(places))
         if trial is not None:
             query = query.where(or_(table.c.trial_id == trial, table.c.trial_id.startswith(trial)))
         with self.reading() as connection:
@@ -388,3 +385,11 @@ def run_query() -> Select[Any]:
     """Select runs with the names of their suites: the columns of a `RunRecord`."""
     runs, plans = schema.runs, schema.plans
     return select(runs, plans.c.suite_name).join(plans, plans.c.id == runs.c.plan_id)
+
+
+def check_tag(store: Store, name: str) -> None:
+    """Refuse a name that could be confused with an id or is hard to type."""
+    if not _TAG.fullmatch(name) or name == "latest":
+        raise FairtrialError(f"`{name}` is not a valid name: use up to 64 letters, digits, dots, dashes; not `latest`")
+    if any(run.id.startswith(name) or (run.series_id or "").startswith(name) for run in store.runs()):
+        raise FairtrialError(f"`{name}` is the start of an existing id: choose another name")

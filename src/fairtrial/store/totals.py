@@ -198,7 +198,7 @@ def trial_scores(store: Store, run_id: str, plan_id: str, scoring: int, arms: Se
         .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == scores.c.case_position))
         .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.value.is_not(None))
         .where(scores.c.arm_position.in_(arms))
-        .order_by(scores.c.case_position, scores.c.arm_position, scores.c.repeat)
+        .order_by(*schema.place(scores))
     )
     by_arm = {arm: TrialScores() for arm in arms}
     for batch in row_batches(store, query):
@@ -241,7 +241,7 @@ def metric_scores(store: Store, run_id: str, plan_id: str, scoring: int) -> dict
         select(scores.c.arm_position, scores.c.case_position, scores.c.metrics, cases.c.weight)
         .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == scores.c.case_position))
         .where(scores.c.run_id == run_id, scores.c.scoring == scoring, scores.c.metrics.is_not(None))
-        .order_by(scores.c.case_position, scores.c.arm_position, scores.c.repeat)
+        .order_by(*schema.place(scores))
         .execution_options(yield_per=2000)
     )
     by_arm: dict[int, dict[str, MetricScores]] = {}
@@ -280,7 +280,7 @@ def tool_rows(store: Store, run_id: str, plan_id: str, scoring: int) -> Iterator
         .join(cases, and_(cases.c.plan_id == plan_id, cases.c.position == trials.c.case_position))
         .outerjoin(scores, and_(schema.same_trial(trials, scores), scores.c.scoring == scoring))
         .where(trials.c.run_id == run_id, trials.c.failure_kind.is_(None))
-        .order_by(trials.c.case_position, trials.c.arm_position, trials.c.repeat)
+        .order_by(*schema.place(trials))
         .execution_options(yield_per=2000)
     )
     with store.reading() as connection:

@@ -28,7 +28,7 @@ def trace_rows(store: Store, run_id: str, first: int, count: int) -> Iterator[Tr
     query = (
         select(table.c.case_position, table.c.arm_position, table.c.trace)
         .where(table.c.run_id == run_id, table.c.case_position >= first, table.c.case_position < first + count)
-        .order_by(table.c.case_position, table.c.arm_position, table.c.repeat)
+        .order_by(*schema.place(table))
         .execution_options(yield_per=_BATCH)
     )
     with store.reading() as connection:

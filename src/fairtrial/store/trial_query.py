@@ -67,7 +67,7 @@ def matching_trials(store: Store, run: RunRecord, query: TrialQuery) -> Places:
 
 def _statement(run: RunRecord, query: TrialQuery) -> Select[Any]:
     trials, scores, cases = schema.trials, schema.scores, schema.cases
-    place = (trials.c.case_position, trials.c.arm_position, trials.c.repeat)
+    place = schema.place(trials)
     statement = (
         select(*place)
         .outerjoin(scores, and_(schema.same_trial(trials, scores), scores.c.scoring == run.scoring))

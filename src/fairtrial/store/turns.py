@@ -18,7 +18,7 @@ def turn_rows(store: Store, run_id: str, cases: Sequence[int], place: Place | No
     query = (
         select(table)
         .where(table.c.run_id == run_id, table.c.case_position.in_(cases))
-        .order_by(table.c.case_position, table.c.arm_position, table.c.repeat, table.c.number)
+        .order_by(*schema.place(table), table.c.number)
     )
     if place is not None:
         query = query.where(*schema.at(table, place))

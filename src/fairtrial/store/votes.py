@@ -133,7 +133,7 @@ def answered_arms(store: Store, run_id: str, case: int | None = None) -> dict[tu
     if case is not None:
         query = query.where(table.c.case_position == case)
     arms: dict[tuple[int, int], list[int]] = {}
-    query = query.order_by(table.c.case_position, table.c.arm_position, table.c.repeat)
+    query = query.order_by(*schema.place(table))
     for position, repeat, arm in store.fetch(query):
         arms.setdefault((position, repeat), []).append(arm)
     return arms

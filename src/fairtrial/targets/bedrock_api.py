@@ -100,7 +100,7 @@ class BedrockConversation(Conversation):
         if request.system:
             body["system"] = [{"text": request.system}]
         body = merge(body, _reasoning(reasoning, sheet_behind(self.spec)))
-        if request.schema is not None and self._takes_schema():
+        if request.schema is not None and sheet_behind(self.spec).schemas:  # older Claude models need it in the prompt
             schema = msgspec.json.encode(without_ranges(request.schema)).decode()
             shape = {"type": "json_schema", "structure": {"jsonSchema": {"name": "reply", "schema": schema}}}
             body = merge(body, {"outputConfig": {"textFormat": shape}})
@@ -111,10 +111,6 @@ class BedrockConversation(Conversation):
             ]
             body["toolConfig"] = {"tools": [{"toolSpec": tool} for tool in tools]}
         return merge(body, extra)
-
-    def _takes_schema(self) -> bool:
-        """Return whether to send a schema; older Claude models need it in the prompt."""
-        return sheet_behind(self.spec).schemas
 
     @staticmethod
     def read(reply: bytes) -> Turn | Failure:
@@ -284,7 +280,11 @@ class BedrockApi(HttpTarget):
         if "cohere." in self.spec.model:
             body = {"texts": [text], "input_type": "clustering", "embedding_types": ["float"]}
             return EmbeddingCall(self._url("invoke"), body, lambda reply: Vector(reply["embeddings"]["float"][0]))
-        return EmbeddingCall(self._url("invoke"), {"inputText": text}, _titan_vector)
+        return EmbeddingCall(
+            self._url("invoke"),
+            {"inputText": text},
+            lambda reply: Vector(reply["embedding"], reply.get("inputTextTokenCount")),
+        )
 
     def url(self, *, stream: bool = False) -> URL:
         return self._url("converse-stream" if stream else "converse")
@@ -308,10 +308,6 @@ class BedrockApi(HttpTarget):
 
 def _frozen(credentials: Any) -> Credentials:
     return Credentials(credentials.access_key, credentials.secret_key, credentials.token)
-
-
-def _titan_vector(reply: Any) -> Vector:
-    return Vector(reply["embedding"], reply.get("inputTextTokenCount"))
 
 
 def _event(frame: Frame) -> bytes:

@@ -38,15 +38,8 @@ if TYPE_CHECKING:
 
 # Variables that lead Claude Code to its model.
 _WAYS_IN = (
-    "ANTHROPIC_",
-    "AWS_",
-    "GOOGLE_",
-    "CLOUD_ML_",
-    "VERTEX_",
-    "CLAUDE_CODE_USE_",
-    "CLAUDE_CODE_SKIP_",
-    "CLAUDE_CODE_CLIENT_",
-    "CLAUDE_CODE_OAUTH_",
+    *("ANTHROPIC_", "AWS_", "GOOGLE_", "CLOUD_ML_", "VERTEX_"),
+    *(f"CLAUDE_CODE_{name}_" for name in ("USE", "SKIP", "CLIENT", "OAUTH")),
 )
 _CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 _CLOUD_CREDENTIALS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
@@ -54,18 +47,8 @@ _MAX_MESSAGE = 64 * 2**20
 _KEPT_SECONDS = 14 * 24 * 3600  # that a session is kept after its last turn
 _OWN = frozenset(  # what the target sets itself, or has an option for
     [
-        "setting_sources",
-        "verbatim_prompts",
-        "max_buffer_size",
-        "model",
-        "effort",
-        "max_turns",
-        "max_budget_usd",
-        "cwd",
-        "env",
-        "cli_path",
-        "stderr",
-        "strict_mcp_config",
+        *("model", "effort", "max_turns", "max_budget_usd", "max_buffer_size", "verbatim_prompts"),
+        *("setting_sources", "strict_mcp_config", "cwd", "env", "cli_path", "stderr"),
     ]
 )
 

@@ -15,7 +15,6 @@ from fairtrial.providers.batches.openai import OpenaiBatches
 from fairtrial.providers.conversation import BAD_TURN, Conversation, ToolResult, Turn, merge, read_call
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
 from fairtrial.providers.params import PENALTIES, Api, sheet_behind
-from fairtrial.providers.reasoning import Reasoning
 from fairtrial.providers.replies import UNREADABLE, decode_or_none, finish_of, responses_usage, text_or_none
 from fairtrial.providers.streamed import Collected, Streamed
 from fairtrial.providers.transport import HttpTarget, as_answer
@@ -86,12 +85,10 @@ class ResponsesConversation(Conversation):
                 }
                 for tool in self.tools
             ]
-            if self._thinks(reasoning):  # nothing is stored there, so its thoughts must be sent back
+            if sheet_behind(self.spec).reasoning is not None and reasoning != "none":
+                # nothing is stored there, so its thoughts must be sent back
                 body["include"] = ["reasoning.encrypted_content"]
         return merge(body, extra)
-
-    def _thinks(self, reasoning: Reasoning | None) -> bool:
-        return sheet_behind(self.spec).reasoning is not None and reasoning != "none"
 
     @staticmethod
     def read(reply: bytes) -> Turn | Failure:

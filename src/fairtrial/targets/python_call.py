@@ -60,7 +60,19 @@ class PythonCall(Target):
 
     @staticmethod
     def function_problems(name: str, function: Any) -> Iterable[str]:
-        return _call_problems(name, function)
+        """Yield why a function or object cannot be called with what a target is given."""
+        if _invokes(function):
+            return
+        try:
+            positional, named = _binding(function)
+        except TypeError as error:
+            yield (
+                f"`{name}` asks for `{error}`, which a target is not given; it may take {', '.join(OFFERED)}, "
+                "or is called as query(user_query, system_prompt, mcp_servers)"
+            )
+            return
+        if not {"input", "messages"} & {*positional, *named.values()}:
+            yield f"`{name}` takes neither the input nor the messages: give it a parameter `input`"
 
     @classmethod
     def code(cls, spec: TargetSpec, options: Any, folder: Path) -> str:
@@ -164,22 +176,6 @@ def _binding(function: Any) -> tuple[list[str], dict[str, str]]:
 
 def _meaning(parameter: str) -> str | None:
     return _ALIASES.get(parameter, parameter) if parameter in OFFERED else None
-
-
-def _call_problems(name: str, function: Any) -> Iterable[str]:
-    """Yield why a function cannot be called with what a target is given."""
-    if _invokes(function):
-        return
-    try:
-        positional, named = _binding(function)
-    except TypeError as error:
-        yield (
-            f"`{name}` asks for `{error}`, which a target is not given; it may take {', '.join(OFFERED)}, "
-            "or is called as query(user_query, system_prompt, mcp_servers)"
-        )
-        return
-    if not {"input", "messages"} & {*positional, *named.values()}:
-        yield f"`{name}` takes neither the input nor the messages: give it a parameter `input`"
 
 
 def _messages(request: Request) -> list[dict[str, str]]:

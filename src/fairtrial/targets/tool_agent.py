@@ -97,7 +97,7 @@ class ToolAgent(Target):
                 tools = _with_unique_names([tool for tools in lists for tool in tools])
                 sent = self.sent(request)
                 conversation = self._model.talk(request, sent, tools)
-                session = _Session(conversation, clients, tools, self._options)
+                session = _ToolConversation(conversation, clients, tools, self._options)
                 request.journal.read = session.so_far
                 return await self._converse(session, request, sent)
         except ServerError as error:
@@ -114,7 +114,7 @@ class ToolAgent(Target):
             raise ServerError(f"the MCP server `{server.name}` failed to list its tools: {reason}") from None
         return [*tools, *(msgspec.structs.replace(tool, name=_model_name(server.name, tool.tool)) for tool in more)]
 
-    async def _converse(self, session: _Session, request: Request, sent: dict[str, Any]) -> Answer | Failure:
+    async def _converse(self, session: _ToolConversation, request: Request, sent: dict[str, Any]) -> Answer | Failure:
         for _ in range(self._options.max_steps):
             body = msgspec.json.encode(session.conversation.body())
             most = most_in_body(self.spec, request, body, sent)
@@ -143,10 +143,12 @@ class ToolAgent(Target):
 
         result = await self._model.post(body, receive)
         self.quota = self._model.quota
-        return _filtered(result) if isinstance(result, Filtered) else result
+        if isinstance(result, Filtered):  # which ends the conversation
+            return Turn(text=result.text, finish_reason=FILTERED, usage=Usage())
+        return result
 
 
-class _Session:
+class _ToolConversation:
     """One conversation with its tools, and the record of it."""
 
     def __init__(
@@ -258,10 +260,6 @@ class _Session:
             trace=self.trace(),
             cost_usd=sum(self._costs) if len(self._costs) == self._turns else None,
         )
-
-
-def _filtered(result: Filtered) -> Turn:
-    return Turn(text=result.text, finish_reason=FILTERED, usage=Usage())
 
 
 def _tool(server: str, tool: McpTool) -> Tool:

@@ -18,7 +18,7 @@ from fairtrial.providers.retirement import retiring
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.files import delete_kept_files, scored_by
-from fairtrial.store.naming import check_tag
+from fairtrial.store.store import check_tag
 from fairtrial.web.cache import LONG, PATIENCE
 from fairtrial.web.entries import number
 from fairtrial.web.files import suite_files

@@ -20,7 +20,8 @@ async def offers_as_tools(server: str, client: Client, resources: bool, prompts:
     if resources and capabilities.resources is not None:
         addresses = [uri async for uri in all_resources(client)]
         if addresses:
-            yield _tool(server, READ_RESOURCE, _resources_words(addresses), {"uri": {"type": "string"}}, "resource")
+            words = "\n".join(["Read one of these resources; parts in braces are to be filled in:", *addresses])
+            yield _tool(server, READ_RESOURCE, words, {"uri": {"type": "string"}}, "resource")
     if prompts and capabilities.prompts is not None:
         described = [
             f"{prompt.name} ({', '.join(one.name for one in prompt.arguments or ())}): {prompt.description or ''}"
@@ -30,10 +31,6 @@ async def offers_as_tools(server: str, client: Client, resources: bool, prompts:
             words = "\n".join(["Get one of these prompts, each with its arguments:", *described])
             properties = {"name": {"type": "string"}, "arguments": {"type": "object"}}
             yield _tool(server, GET_PROMPT, words, properties, "prompt")
-
-
-def _resources_words(addresses: list[str]) -> str:
-    return "\n".join(["Read one of these resources; parts in braces are to be filled in:", *addresses])
 
 
 def _tool(server: str, name: str, description: str, properties: dict[str, Any], kind: Any) -> Tool:

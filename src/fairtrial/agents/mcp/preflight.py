@@ -60,7 +60,8 @@ async def preflight(arms: Sequence[Arm], hide: Callable[[str], str] = str) -> li
                 (server,) = await tokens.authorised([server])
             except ServerError as error:
                 return str(error)
-            return await _inspect(server)
+            with tempfile.TemporaryDirectory(prefix="fairtrial-preflight-") as empty:  # in the place of a workspace
+                return await _inspect(server.placed(Path(empty)))
 
     results = await asyncio.gather(*map(inspect, servers))
     problems = [" ".join(hide(item).split()) for item in results if isinstance(item, str)]
@@ -86,11 +87,6 @@ def _check_limited(arms: Sequence[Arm], inventories: Sequence[Inventory]) -> Non
 
 
 async def _inspect(server: McpServer) -> Inventory | str:
-    with tempfile.TemporaryDirectory(prefix="fairtrial-preflight-") as empty:  # in the place of a workspace
-        return await _inspect_in(server.placed(Path(empty)))
-
-
-async def _inspect_in(server: McpServer) -> Inventory | str:
     try:
         async with connected(server) as client, time_limit(server.timeout):
             offers = client.server_capabilities

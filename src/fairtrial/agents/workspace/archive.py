@@ -242,7 +242,7 @@ def _unpacked_tar(path: Path, max_bytes: int) -> IO[bytes]:
     return plain
 
 
-class _Room:
+class _Allowed:
     """What is left of the size and number that files of an archive may have."""
 
     def __init__(self, max_bytes: int, source: Path | str) -> None:
@@ -262,7 +262,7 @@ class _Room:
 
 
 def _from_zip(zipped: zipfile.ZipFile, max_bytes: int, source: Path) -> bytes:
-    room = _Room(max_bytes, source)
+    room = _Allowed(max_bytes, source)
     for item in zipped.infolist():
         room.take(item.filename, item.file_size)
     with _Writer() as writer:
@@ -274,11 +274,11 @@ def _from_zip(zipped: zipfile.ZipFile, max_bytes: int, source: Path) -> bytes:
 
 
 def _repacked(source: tarfile.TarFile, max_bytes: int, name: Path | str) -> bytes:
-    room, members = _Room(max_bytes, name), []
+    room, members = _Allowed(max_bytes, name), []
     for member in source:
         room.take(member.name, member.size)
         members.append(member)
-    room = _Room(max_bytes, name)  # once more, for a hard link is as large as what it is a link to
+    room = _Allowed(max_bytes, name)  # once more, for a hard link is as large as what it is a link to
     with _Writer() as writer:
         for member in sorted(members, key=lambda member: member.name):
             if member.issym() or member.isdir():

@@ -110,7 +110,7 @@ class CheckFolder:
             unpack(body, self._workspace)
         agents = set(self._changes.added) | set(self._changes.modified)
         brought = set(self.brought())
-        self._note_replaced(agents & brought)
+        self._noticed += [f"{name} of the agent was replaced by the check's" for name in sorted(agents & brought)]
         self._note_changed_tests(agents - brought)
         if brought:
             self._set_aside(agents - brought)
@@ -140,9 +140,6 @@ class CheckFolder:
         """Return what an agent left that a check should not be misled by, each in a few words."""
         more = len(self._noticed) - _MOST_NOTED
         return self._noticed[:_MOST_NOTED] + ([f"and {more} more"] if more > 0 else [])
-
-    def _note_replaced(self, names: set[str]) -> None:
-        self._noticed += [f"{name} of the agent was replaced by the check's" for name in sorted(names)]
 
     def _note_changed_tests(self, names: set[str]) -> None:
         before = [name for name in (*self._changes.modified, *self._changes.removed) if _TEST.search(name)]

@@ -32,32 +32,11 @@ _RELAY = Path(__file__).with_name("relay.py")
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # What programs need of /etc; the rest may hold secrets.
 _ETC = (
-    "alternatives",
-    "ca-certificates",
-    "crypto-policies",
-    "fonts",
-    "hosts",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "localtime",
-    "magic",
-    "mime.types",
-    "nsswitch.conf",
-    "os-release",
-    "pki/ca-trust",
-    "pki/tls/cert.pem",
-    "pki/tls/certs",
-    "pki/tls/openssl.cnf",
-    "protocols",
-    "resolv.conf",
-    "services",
-    "shells",
-    "ssl/cert.pem",
-    "ssl/certs",
-    "ssl/openssl.cnf",
-    "terminfo",
-    "timezone",
+    *("hosts", "nsswitch.conf", "protocols", "resolv.conf", "services"),
+    *("ca-certificates", "crypto-policies", "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf"),
+    *("pki/ca-trust", "pki/tls/cert.pem", "pki/tls/certs", "pki/tls/openssl.cnf"),
+    *("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "os-release", "shells"),
+    *("fonts", "localtime", "magic", "mime.types", "terminfo", "timezone"),
 )
 _PASSED_ON = ("PATH", "LANG", "TERM", "TZ", "PYTHONUNBUFFERED")
 _INSIDE = 1000  # a user in a namespace of its own

@@ -11,6 +11,7 @@ import pickle
 import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -18,7 +19,6 @@ import msgspec
 
 from fairtrial.core.answer import Answer, EarlierTurn, Failure, Outcome
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.file import Attachment, File
 from fairtrial.core.judge import Judgement
 from fairtrial.core.listening import NOBODY
 from fairtrial.core.money import Cost
@@ -84,8 +84,8 @@ class Worker:
                 targets,
                 scoring,
                 self._budget,
-                self._cached_answer,
-                FileCache(self._load_file).get,
+                partial(self.ask, None, "lookup"),
+                FileCache(partial(self.ask, None, "file")).get,
                 limiter_of=self._limiter_of,
                 share=briefing.share,
             )
@@ -181,14 +181,6 @@ class Worker:
             if granted is not None:  # it arrived, and its call was cancelled at the same moment
                 self._budget.unclaimed(granted)
             raise
-
-    async def _cached_answer(self, trial_id: str) -> Answer | None:
-        answer: Answer | None = await self.ask(None, "lookup", trial_id)
-        return answer
-
-    async def _load_file(self, attachment: Attachment) -> File:
-        file: File = await self.ask(None, "file", attachment)
-        return file
 
 
 class _TrialReports:

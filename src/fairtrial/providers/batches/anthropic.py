@@ -35,12 +35,12 @@ class _Batch(msgspec.Struct):
     request_counts: _Counts = msgspec.field(default_factory=_Counts)
 
 
-class _Batches(msgspec.Struct):
+class _BatchPage(msgspec.Struct):
     data: list[_Batch]
     has_more: bool = False
 
 
-class _Result(msgspec.Struct):
+class _RequestResult(msgspec.Struct):
     type: str = ""
     message: msgspec.Raw = msgspec.Raw()
     error: msgspec.Raw = msgspec.Raw()
@@ -48,7 +48,7 @@ class _Result(msgspec.Struct):
 
 class _Line(msgspec.Struct):
     custom_id: str
-    result: _Result
+    result: _RequestResult
 
 
 _decode_line = msgspec.json.Decoder(_Line).decode
@@ -76,7 +76,7 @@ class AnthropicBatches(BatchApi):
         """Look into the results of every batch of this size: only there are the names of requests to be found."""
         after, pending = "", None
         while True:
-            listed = await self.call_for(_Batches, "GET", f"{self._url()}?limit=100{after}")
+            listed = await self.call_for(_BatchPage, "GET", f"{self._url()}?limit=100{after}")
             if isinstance(listed, Failure):
                 return listed
             for batch in listed.data:

@@ -18,15 +18,15 @@ _ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED"})
 _STATUS = {1: 499, 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 10: 409, 11: 400, 12: 501, 13: 500, 14: 503, 16: 401}
 
 
-class _File(msgspec.Struct):
+class _RemoteFile(msgspec.Struct):
     name: str
 
 
 class _Uploaded(msgspec.Struct):
-    file: _File
+    file: _RemoteFile
 
 
-class _Output(msgspec.Struct, rename="camel"):
+class _BatchOutput(msgspec.Struct, rename="camel"):
     responses_file: str = ""
 
 
@@ -39,21 +39,21 @@ class _About(msgspec.Struct, rename="camel"):
     state: str = ""
     display_name: str = ""
     batch_stats: _Stats = msgspec.field(default_factory=_Stats)
-    output: _Output | None = None
+    output: _BatchOutput | None = None
 
 
 class _Batch(msgspec.Struct):
     name: str
     metadata: _About = msgspec.field(default_factory=_About)
     error: Any = None
-    response: _Output | None = None
+    response: _BatchOutput | None = None
 
     @property
     def state(self) -> str:
         return self.metadata.state.removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
 
 
-class _Batches(msgspec.Struct, rename="camel"):
+class _BatchPage(msgspec.Struct, rename="camel"):
     operations: list[_Batch] = []
     next_page_token: str = ""
 
@@ -128,7 +128,7 @@ class GoogleBatches(BatchApi):
         token = ""
         while True:
             query = "pageSize=100" + (f"&pageToken={quote(token, safe='')}" if token else "")
-            listed = await self.call_for(_Batches, "GET", self._url("batches", query=query))
+            listed = await self.call_for(_BatchPage, "GET", self._url("batches", query=query))
             if isinstance(listed, Failure):
                 return listed
             for batch in listed.operations:

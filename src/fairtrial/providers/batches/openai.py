@@ -20,7 +20,7 @@ _ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
 _CROWDED = frozenset({"token_limit_exceeded", "rate_limit_exceeded"})
 
 
-class _File(msgspec.Struct):
+class _RemoteFile(msgspec.Struct):
     id: str
 
 
@@ -49,19 +49,19 @@ class _Batch(msgspec.Struct):
     errors: _Problems | None = None
 
 
-class _Batches(msgspec.Struct):
+class _BatchPage(msgspec.Struct):
     data: list[_Batch]
     has_more: bool = False
 
 
-class _Response(msgspec.Struct):
+class _HttpResponse(msgspec.Struct):
     status_code: int = 0
     body: msgspec.Raw = msgspec.Raw()
 
 
 class _Line(msgspec.Struct):
     custom_id: str
-    response: _Response | None = None
+    response: _HttpResponse | None = None
     error: _Problem | None = None
 
 
@@ -85,7 +85,7 @@ class OpenaiBatches(BatchApi):
     async def submit(self, name: str, lines: Sequence[bytes]) -> str | Failure:
         body, content_type = _form(f"{name}.jsonl", lines)
         headers = {"Content-Type": content_type}
-        file = await self.call_for(_File, "POST", self._url("/files"), body=body, headers=headers)
+        file = await self.call_for(_RemoteFile, "POST", self._url("/files"), body=body, headers=headers)
         if isinstance(file, Failure):
             return before_asking(file)
         made = {
@@ -100,7 +100,7 @@ class OpenaiBatches(BatchApi):
     async def find(self, name: str, first: str, count: int, since: float) -> str | Failure | None:
         after = ""
         while True:
-            listed = await self.call_for(_Batches, "GET", self._url("/batches") + f"?limit=100{after}")
+            listed = await self.call_for(_BatchPage, "GET", self._url("/batches") + f"?limit=100{after}")
             if isinstance(listed, Failure):
                 return listed
             for batch in listed.data:

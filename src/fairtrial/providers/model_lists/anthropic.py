@@ -13,15 +13,16 @@ from fairtrial.providers.retirement import today
 _SNAPSHOT = re.compile(r"-20\d{6}$")
 
 
-def _headers(key: str) -> dict[str, str]:
-    return {"x-api-key": key, "anthropic-version": "2023-06-01"}
-
-
 def _following(page: Mapping[str, Any]) -> str:
     return f"after_id={page['last_id']}" if page.get("has_more") and page.get("last_id") else ""
 
 
-LIST = ModelList(name="anthropic", path="/v1/models?limit=1000", headers=_headers, following=_following)
+LIST = ModelList(
+    name="anthropic",
+    path="/v1/models?limit=1000",
+    headers=lambda key: {"x-api-key": key, "anthropic-version": "2023-06-01"},
+    following=_following,
+)
 
 
 def read(page: Any) -> list[Row]:

@@ -9,15 +9,16 @@ from urllib.parse import quote
 from fairtrial.providers.model_lists import ModelList, Row, objects, providers_named, stated, whole_number
 
 
-def _headers(key: str) -> dict[str, str]:
-    return {"x-goog-api-key": key}
-
-
 def _following(page: Mapping[str, Any]) -> str:
     return f"pageToken={quote(str(page['nextPageToken']))}" if page.get("nextPageToken") else ""
 
 
-LIST = ModelList(name="google", path="/v1beta/models?pageSize=1000", headers=_headers, following=_following)
+LIST = ModelList(
+    name="google",
+    path="/v1beta/models?pageSize=1000",
+    headers=lambda key: {"x-goog-api-key": key},
+    following=_following,
+)
 
 
 def read(page: Any) -> list[Row]:
