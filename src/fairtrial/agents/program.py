@@ -89,7 +89,7 @@ class CodingAgent(Target):
     def working_folder(self, request: Request, home: Path) -> Path:
         """Return where the agent works; without a workspace, in a folder next to what it is given."""
         if self.options.cwd:
-            return (self.folder / self.options.cwd).resolve()
+            return Path(self.folder, self.options.cwd).resolve()
         folder = request.workspace.folder if request.workspace else home / "work"
         folder.mkdir(exist_ok=True)
         return folder

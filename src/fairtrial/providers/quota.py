@@ -30,7 +30,7 @@ _MISTRAL = {
     kind: (f"x-ratelimit-limit-{name}-minute", f"x-ratelimit-remaining-{name}-minute", "")
     for kind, name in (("requests", "req"), ("tokens", "tokens"))
 }
-_OF_VENDORS = (_OPENAI, _ANTHROPIC, _MISTRAL)
+_BY_LIMIT = {names[0]: vendor for vendor in (_OPENAI, _ANTHROPIC, _MISTRAL) for names in vendor.values()}
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
@@ -55,11 +55,11 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_quota(headers: Mapping[str, str], at: float = 0.0) -> Quota | None:
     """Read the limits in the headers of a reply; None if there are none."""
-    for names in _OF_VENDORS:
-        if any(limit in headers for limit, _, _ in names.values()):
-            limits = {kind: _rate_limit(headers, *of_kind) for kind, of_kind in names.items()}
-            return Quota(**limits, reserves=names is _OPENAI, at=at)
-    return None
+    names = next((vendor for limit, vendor in _BY_LIMIT.items() if limit in headers), None)
+    if names is None:
+        return None
+    limits = {kind: _rate_limit(headers, *of_kind) for kind, of_kind in names.items()}
+    return Quota(**limits, reserves=names is _OPENAI, at=at)
 
 
 def _rate_limit(headers: Mapping[str, str], whole: str, rest: str, end: str) -> RateLimit | None:

@@ -80,7 +80,7 @@ def copy_calibrations(source: Store, target: Store) -> int:
     before: int = target.fetch_value(stored)
     for batch in _batches(source, schema.calibrations):
         _write(target, schema.calibrations, batch)
-    return target.fetch_value(stored) - before
+    return int(target.fetch_value(stored)) - before
 
 
 def _copy_run(source: Store, target: Store, run: RunRecord) -> CopiedRun:

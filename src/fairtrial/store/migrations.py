@@ -10,14 +10,16 @@ from sqlalchemy.schema import CreateColumn
 from fairtrial.core.errors import StoreError
 from fairtrial.store import schema
 
+Step = Callable[[Connection], None]
 
-def _columns(connection: Connection, table: str) -> set[str]:
+
+def _columns_of(connection: Connection, table: str) -> set[str]:
     return {column["name"] for column in inspect(connection).get_columns(table)}
 
 
 def _add_columns(connection: Connection, table: Table, *names: str) -> None:
     """Add missing columns; a table that an earlier step has just created already has them."""
-    existing = _columns(connection, table.name)
+    existing = _columns_of(connection, table.name)
     for name in names:
         if name not in existing:
             column = CreateColumn(table.c[name]).compile(dialect=connection.dialect)
@@ -28,18 +30,25 @@ def _add_tables(connection: Connection, *tables: Table) -> None:
     schema.metadata.create_all(connection, tables=tables)
 
 
-def _add_judgements(connection: Connection) -> None:
-    _add_tables(connection, schema.judgements)
-    _add_columns(connection, schema.scores, "metrics")
+def _tables(*tables: Table) -> Step:
+    return lambda connection: _add_tables(connection, *tables)
 
 
-def _add_calibrations(connection: Connection) -> None:
-    _add_tables(connection, schema.calibrations)
+def _columns(table: Table, *names: str) -> Step:
+    return lambda connection: _add_columns(connection, table, *names)
+
+
+def _indexes(table: Table) -> Step:
+    def add_missing(connection: Connection) -> None:
+        for index in table.indexes:
+            index.create(connection, checkfirst=True)
+
+    return add_missing
 
 
 def _add_pairs_and_labels(connection: Connection) -> None:
     _add_tables(connection, schema.pairs, schema.labels)
-    old = _columns(connection, "judgements")
+    old = _columns_of(connection, "judgements")
     if "judge_key" in old:  # an earlier step has just created the table in its current form
         return
     connection.exec_driver_sql("ALTER TABLE judgements RENAME TO old_judgements")
@@ -47,24 +56,6 @@ def _add_pairs_and_labels(connection: Connection) -> None:
     names = ", ".join(sorted(old))
     connection.exec_driver_sql(f"INSERT INTO judgements ({names}) SELECT {names} FROM old_judgements")  # noqa: S608
     connection.exec_driver_sql("DROP TABLE old_judgements")
-
-
-def _add_tool_use(connection: Connection) -> None:
-    _add_columns(connection, schema.trials, "tool_calls", "tool_errors", "tools")
-
-
-def _add_tags(connection: Connection) -> None:
-    _add_tables(connection, schema.tags)
-
-
-def _add_files_and_votes(connection: Connection) -> None:
-    _add_tables(connection, schema.files, schema.attachments, schema.votes)
-
-
-def _add_digests(connection: Connection) -> None:
-    _add_tables(connection, schema.digests)
-    for index in schema.scores.indexes:
-        index.create(connection, checkfirst=True)
 
 
 def _add_charges(connection: Connection) -> None:
@@ -82,13 +73,9 @@ def _add_charges(connection: Connection) -> None:
             "charged_usd = coalesce(cost_usd, 0), cost_usd = coalesce(cost_usd, 0)"
         )
     _add_tables(connection, schema.ledgers)
-    if "number" not in _columns(connection, "runs"):
+    if "number" not in _columns_of(connection, "runs"):
         connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN number INTEGER NOT NULL DEFAULT 0")
     connection.exec_driver_sql("UPDATE runs SET number = (SELECT count(*) FROM runs AS r WHERE r.id <= runs.id)")
-
-
-def _add_several_answers(connection: Connection) -> None:
-    _add_columns(connection, schema.cases, "several")
 
 
 def _add_automatic(connection: Connection) -> None:
@@ -108,50 +95,28 @@ def _add_plan_targets(connection: Connection) -> None:
             connection.execute(insert(schema.plan_targets), rows)
 
 
-def _add_extract(connection: Connection) -> None:
-    _add_columns(connection, schema.cases, "extract")
-
-
-def _add_chats(connection: Connection) -> None:
-    _add_columns(connection, schema.cases, "vars", "turns", "attach")
-    _add_tables(connection, schema.turns, schema.plan_files)
-
-
-def _add_failure_index(connection: Connection) -> None:
-    for index in schema.trials.indexes:
-        index.create(connection, checkfirst=True)
-
-
-def _add_batches(connection: Connection) -> None:
-    _add_tables(connection, schema.batches, schema.batch_requests)
-
-
-def _add_asked(connection: Connection) -> None:
-    _add_columns(connection, schema.cases, "targets", "conditions")
-
-
 # The upgrades of existing stores, by the version that they lead to. A new store is created with the current schema.
-UPGRADES: dict[int, Callable[[Connection], None]] = {
-    2: _add_judgements,
-    3: _add_calibrations,
-    4: _add_pairs_and_labels,
-    5: _add_tool_use,
-    6: _add_tags,
-    7: _add_files_and_votes,
-    8: _add_digests,
-    9: _add_charges,
-    10: _add_several_answers,
-    11: _add_automatic,
-    12: _add_plan_targets,
-    13: _add_extract,
-    14: _add_chats,
-    15: _add_failure_index,
-    16: _add_batches,
-    17: _add_asked,
+UPGRADES: dict[int, tuple[Step, ...]] = {
+    2: (_tables(schema.judgements), _columns(schema.scores, "metrics")),
+    3: (_tables(schema.calibrations),),
+    4: (_add_pairs_and_labels,),
+    5: (_columns(schema.trials, "tool_calls", "tool_errors", "tools"),),
+    6: (_tables(schema.tags),),
+    7: (_tables(schema.files, schema.attachments, schema.votes),),
+    8: (_tables(schema.digests), _indexes(schema.scores)),
+    9: (_add_charges,),
+    10: (_columns(schema.cases, "several"),),
+    11: (_add_automatic,),
+    12: (_add_plan_targets,),
+    13: (_columns(schema.cases, "extract"),),
+    14: (_columns(schema.cases, "vars", "turns", "attach"), _tables(schema.turns, schema.plan_files)),
+    15: (_indexes(schema.trials),),
+    16: (_tables(schema.batches, schema.batch_requests),),
+    17: (_columns(schema.cases, "targets", "conditions"),),
 }
 # A column that needs no step of its own says in the schema since which version there is one: `info={"since": 18}`.
 _LATER = [column for table in schema.metadata.sorted_tables for column in table.c if "since" in column.info]
-CURRENT = max(*UPGRADES, *(column.info["since"] for column in _LATER))
+CURRENT: int = max(*UPGRADES, *(column.info["since"] for column in _LATER))
 
 
 def is_current(connection: Connection) -> bool:
@@ -176,8 +141,8 @@ def migrate(connection: Connection) -> None:
             for column in _LATER:
                 if column.info["since"] == number:
                     _add_columns(connection, column.table, column.name)
-            if number in UPGRADES:
-                UPGRADES[number](connection)
+            for step in UPGRADES.get(number, ()):
+                step(connection)
     _set_version(connection, CURRENT, new=version == 0)
 
 

@@ -372,6 +372,6 @@ def at(table: Table, place: Place) -> list[Any]:
     return [table.c[name] == value for name, value in zip(COLUMNS, place, strict=True)]
 
 
-def place(table: Table) -> list[Column[int]]:
+def place(table: Table) -> list[Column[Any]]:
     """Return the columns of a table that identify a trial of a run."""
     return [table.c[name] for name in COLUMNS]

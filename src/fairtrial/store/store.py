@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 from filelock import Timeout
-from sqlalchemy import Connection, Select, and_, case, delete, func, insert, or_, select, tuple_, update
+from sqlalchemy import Connection, Executable, Select, and_, case, delete, func, insert, or_, select, tuple_, update
 
 from fairtrial.core.errors import FairtrialError, NoSuchRunError, StoreError
 from fairtrial.core.experiment import Arm, Case
@@ -123,17 +123,17 @@ class Store:
         with translated(self.dialect), self.dialect.transaction(self.engine) as connection:
             yield connection
 
-    def fetch(self, query: Select[Any]) -> Sequence[Any]:
+    def fetch(self, query: Executable) -> Sequence[Any]:
         """Return all rows of a query."""
         with self.reading() as connection:
             return connection.execute(query).all()
 
-    def fetch_dicts(self, query: Select[Any]) -> list[dict[str, Any]]:
+    def fetch_dicts(self, query: Executable) -> list[dict[str, Any]]:
         """Return all rows of a query, each as a mapping of columns."""
         with self.reading() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
-    def fetch_value(self, query: Select[Any]) -> Any:
+    def fetch_value(self, query: Executable) -> Any:
         """Return the first column of the first row; None if there is no row."""
         with self.reading() as connection:
             return connection.scalar(query)

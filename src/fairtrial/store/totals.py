@@ -96,7 +96,7 @@ def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
         .where(trials.c.run_id == run_id)
         .group_by(trials.c.arm_position)
     )
-    return {row[0]: ArmTotals(*row[1:-3], read_cost(row._mapping)) for row in store.fetch(query)}
+    return {row[0]: ArmTotals(*[*row[1:-3], read_cost(row._mapping)]) for row in store.fetch(query)}
 
 
 def _cost_sums(table: Table) -> list[ColumnElement[Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -14,13 +13,13 @@ import msgspec
 from fairtrial.agents.mcp.offers import offered, offers_as_tools
 from fairtrial.agents.mcp.preflight import all_tools
 from fairtrial.agents.mcp.server import ServerError, all_connected, first_reason
+from fairtrial.agents.record import Record
 from fairtrial.agents.workspace.servers import enclosed_server
 from fairtrial.core import registry
 from fairtrial.core.answer import FILTERED, Answer, Failure, Request, SoFar, Usage
 from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.time_limit import time_limit
-from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
 from fairtrial.providers.bounds import Most, believed, maybe_billed, most_in_body
 from fairtrial.providers.conversation import Conversation, RequestedCall, Tool, ToolResult, Turn
 from fairtrial.providers.errors import Filtered
@@ -98,7 +97,7 @@ class ToolAgent(Target):
                 sent = self.sent(request)
                 conversation = self._model.talk(request, sent, tools)
                 session = _ToolConversation(conversation, clients, tools, self._options)
-                request.journal.read = session.so_far
+                request.journal.read = session.record.so_far
                 return await self._converse(session, request, sent)
         except ServerError as error:
             return Failure(kind="mcp", message=str(error), retryable=True)
@@ -159,56 +158,40 @@ class _ToolConversation:
         options: ToolAgentOptions,
     ) -> None:
         self.conversation = conversation
-        self.usage = Usage()
+        self.record = Record([])
+        self.record.turns, self.record.servers = 0, dict.fromkeys(clients, "connected")
         self.spent = Usage()  # turns whose tokens are unknown count with the most that they can have used
         self._clients, self._options = clients, options
-        self._started = time.perf_counter()  # the servers are running: waiting for them does not count as latency
         self._tools = {tool.name: tool for tool in tools}
-        self._calls: list[ToolCall] = []
-        self._messages: list[dict[str, Any]] = []
         self._costs: list[float] = []
         self._turns = self._uncounted = 0
 
     def record_turn(self, turn: Turn, most: Most) -> None:
         """Record a turn of the model, which can have used this much."""
-        self._turns += 1
+        self._turns = self.record.turns = self._turns + 1
         counted = believed(turn.answer(None), most).usage
         self._uncounted += counted is None
-        self.usage += counted or Usage()
+        self.record.used(counted or Usage())
         self.spent += counted or Usage(prompt=most.prompt, completion=most.completion or _MOST_OF_REPLY)
         self._costs += [turn.cost_usd] if turn.cost_usd is not None else []
         if turn.thinking:
-            self._messages.append({"role": "assistant", "thinking": turn.thinking})
+            self.record.think(turn.thinking)
         if turn.text:
-            self._messages.append({"role": "assistant", "text": turn.text})
+            self.record.say(turn.text)
 
     async def call_all(self, calls: tuple[RequestedCall, ...]) -> list[ToolResult]:
         return list(await asyncio.gather(*map(self._call, calls)))
 
     async def _call(self, call: RequestedCall) -> ToolResult:
-        started = time.perf_counter()
-        tool = self._tools.get(call.name)
-        record = ToolCall(
-            tool=tool.tool if tool else call.name,
-            server=tool.server if tool else None,
-            arguments=call.arguments,
-            unfinished=True,
-        )
-        index = len(self._calls)
-        self._calls.append(record)
+        tool, name = self._tools.get(call.name), str(self.record.steps)  # models may give several calls one id
+        self.record.call(name, tool.tool if tool else call.name, tool.server if tool else None, call.arguments)
         if tool is None:
             result = ToolResult(call=call, text=f"there is no tool `{call.name}`", error=True)
         elif call.problem:
             result = ToolResult(call=call, text=call.problem, error=True)
         else:
             result = await self._ask_server(tool, call)
-        self._calls[index] = msgspec.structs.replace(
-            record,
-            result=short(result.text),
-            error=result.error,
-            unfinished=False,
-            duration_ms=(time.perf_counter() - started) * 1000,
-        )
+        self.record.returned(name, result.text, error=result.error)
         return result
 
     async def _ask_server(self, tool: Tool, call: RequestedCall) -> ToolResult:
@@ -228,36 +211,23 @@ class _ToolConversation:
             text = msgspec.json.encode(reply.structured_content).decode()
         return ToolResult(call=call, text=text[:_MAX_RESULT], error=bool(reply.is_error))
 
-    def trace(self) -> dict[str, Any]:
-        return Trace(
-            tool_calls=tuple(self._calls),
-            messages=tuple(self._messages),
-            servers=dict.fromkeys(self._clients, "connected"),
-            turns=self._turns,
-        ).as_dict()
-
-    def so_far(self) -> SoFar:
-        return SoFar(doing=waiting_for(self._calls), usage=self.usage if self._turns else None, trace=self.trace())
-
     def failure(self, kind: str, message: str) -> Failure:
         return self.failed(Failure(kind=kind, message=message))
 
     def failed(self, turn: Failure) -> Failure:
         """Return the failure of a turn with what was done and spent before; that is the least if a part is unknown."""
         more = bool(self._uncounted) or turn.given_up or (turn.usage is None and maybe_billed(turn))
-        usage = self.usage + (turn.usage or Usage())
-        return msgspec.structs.replace(turn, usage=usage, given_up=more, trace=self.trace())
+        usage = (self.record.usage or Usage()) + (turn.usage or Usage())
+        return msgspec.structs.replace(turn, usage=usage, given_up=more, trace=self.record.trace())
 
     def answer(self, turn: Turn) -> Answer:
         """Return the model's final answer with the record of the whole conversation."""
-        return Answer(
-            text=turn.text,
-            finish_reason=turn.finish_reason,
-            usage=None if self._uncounted else self.usage,  # unknown if any turn did not report it
-            model=turn.model,
-            latency_ms=(time.perf_counter() - self._started) * 1000,
-            reasoning="\n".join(m["thinking"] for m in self._messages if "thinking" in m) or None,
-            trace=self.trace(),
+        self.record.model = turn.model
+        answer = self.record.answer(turn.text, turn.finish_reason)
+        return msgspec.structs.replace(
+            answer,
+            usage=None if self._uncounted else answer.usage,  # unknown if any turn did not report it
+            first_token_ms=None,  # turns are read whole
             cost_usd=sum(self._costs) if len(self._costs) == self._turns else None,
         )
 

@@ -20,21 +20,10 @@ _TYPE_INTO_TERMINAL, _OF_CONSOLE = 0x5412, 0x541C  # TIOCSTI, TIOCLINUX
 _FAMILIES = (15, 17, 38, 40)  # keys of IPsec, raw packets, the kernel's cryptography, and the host of a virtual machine
 _X32 = 0x40000000
 _COMMON = {
-    "io_uring_setup": 425,
-    "io_uring_enter": 426,
-    "io_uring_register": 427,
-    "open_tree": 428,
-    "move_mount": 429,
-    "fsopen": 430,
-    "fsconfig": 431,
-    "fsmount": 432,
-    "fspick": 433,
-    "clone3": 435,
-    "pidfd_getfd": 438,
-    "mount_setattr": 442,
-    "quotactl_fd": 443,
-    "open_tree_attr": 467,
-}
+    "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
+    "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "clone3": 435, "pidfd_getfd": 438,
+    "mount_setattr": 442, "quotactl_fd": 443, "open_tree_attr": 467,
+}  # fmt: skip
 _TABLES = {
     "x86_64": (
         0xC000003E,

@@ -23,6 +23,8 @@ AT_THE_VENDOR = {
     "anthropic": ("anthropic", "claude-code"),
     "google": ("google", "gemini-cli"),
 }
+# Providers that public tables call as we do.
+SAME_NAMES = {name: (name,) for name in ("azure", "mistral", "xai", "deepseek", "groq", "cerebras", "perplexity")}
 PROVIDERS = ("openai", "anthropic", "google", "mistral", "openrouter")  # a file each
 TABLES = ("litellm", "models_dev")  # a file each
 

@@ -8,6 +8,7 @@ from typing import Any
 from fairtrial.providers.model_lists import (
     AT_THE_VENDOR,
     PER_MILLION,
+    SAME_NAMES,
     ModelList,
     Row,
     day_of,
@@ -24,20 +25,14 @@ LIST = ModelList(
 )
 _OURS = {
     **AT_THE_VENDOR,
+    **SAME_NAMES,
     "gemini": AT_THE_VENDOR["google"],
-    "azure": ("azure",),
     "bedrock": ("bedrock",),
     "bedrock_converse": ("bedrock",),
     "vertex_ai-language-models": ("vertex",),
     "vertex_ai-anthropic_models": ("vertex",),
-    "mistral": ("mistral",),
-    "xai": ("xai",),
-    "deepseek": ("deepseek",),
-    "groq": ("groq",),
     "together_ai": ("together",),
     "fireworks_ai": ("fireworks",),
-    "cerebras": ("cerebras",),
-    "perplexity": ("perplexity",),
 }  # our providers by its own names
 _MODES = ("chat", "responses", "completion", "embedding")
 _RATES = {

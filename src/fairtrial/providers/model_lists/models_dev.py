@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fairtrial.providers.model_lists import AT_THE_VENDOR, ModelList, Row, price, stated, whole_number
+from fairtrial.providers.model_lists import AT_THE_VENDOR, SAME_NAMES, ModelList, Row, price, stated, whole_number
 from fairtrial.providers.sheet import plain_model
 
 LIST = ModelList(name="models_dev", address="https://models.dev/api.json", variable="FAIRTRIAL_MODELS_DEV_URL")
 _OURS = {
     **AT_THE_VENDOR,
+    **SAME_NAMES,
     "google-vertex": ("vertex",),
     "google-vertex-anthropic": ("vertex",),
     "amazon-bedrock": ("bedrock",),
-    "azure": ("azure",),
-    "mistral": ("mistral",),
-    "xai": ("xai",),
-    "deepseek": ("deepseek",),
-    "groq": ("groq",),
     "togetherai": ("together",),
     "fireworks-ai": ("fireworks",),
-    "cerebras": ("cerebras",),
-    "perplexity": ("perplexity",),
 }  # our providers by its own names
 _RATES = {"input": "input", "output": "output", "cache_read": "cache_read", "cache_write": "cache_write"}
 
