@@ -17,9 +17,9 @@ from fairtrial.core.variables import Variables
 from fairtrial.store import Store, migrations, schema
 from fairtrial.store.address import dialect_of
 from fairtrial.store.dialect import translated
-from fairtrial.store.plans import add_plan
 from fairtrial.store.statements import UPSERTS
 from tests.lazily import Library
+from tests.plans import add_plan
 
 psycopg = Library("psycopg")
 

@@ -12,10 +12,10 @@ from fairtrial.reports.export import export
 from fairtrial.store import Store, copying, opinions, schema
 from fairtrial.store.calibrations import add_calibration
 from fairtrial.store.copying import COPYING, copy_calibrations, copy_runs, find_copied
-from fairtrial.store.plans import add_plan
 from fairtrial.store.votes import Vote, add_vote
 from fairtrial.workflows.resume import arescore
 from tests.conftest import numbered
+from tests.plans import add_plan
 from tests.postgres import PASSWORD, on_both
 
 JUDGE = {"target": "mock:judge", "options": {"verdict": {"marks": {"good": 5}, "otherwise": 1}}}

@@ -13,11 +13,11 @@ from fairtrial import pipeline
 from fairtrial.core.errors import FairtrialError, StoreError, StoreUnreachableError
 from fairtrial.store import Store, schema, waiting
 from fairtrial.store.address import dialect_of, shown
-from fairtrial.store.plans import add_plan
 from fairtrial.workflows.resume import aresume
 from tests import forks
 from tests.conftest import numbered
 from tests.lazily import Library
+from tests.plans import add_plan
 from tests.postgres import PASSWORD, Server
 
 psycopg = Library("psycopg")

@@ -11,10 +11,10 @@ from fairtrial import pipeline
 from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError, StoreError
 from fairtrial.store import Saver, Store
-from fairtrial.store.plans import add_plan
 from fairtrial.store.todo import next_step
 from fairtrial.workflows.resume import arescore, aresume
 from tests.conftest import numbered
+from tests.plans import add_plan
 
 SECRETS = {"TEAM_TOKEN": "tok-team-98765", "CITY": "Reykjavik", "OPENAI_API_KEY": "sk-test-key-0001"}
 

@@ -19,10 +19,10 @@ from fairtrial.core.errors import BadRowError, FairtrialError, StoreError, Targe
 from fairtrial.engine.limits import calls_allowed
 from fairtrial.store import Saver, Store, sqlite
 from fairtrial.store.checking import check_file
-from fairtrial.store.plans import add_plan
 from fairtrial.workflows.resume import arescore, aresume
 from tests import forks
 from tests.conftest import numbered
+from tests.plans import add_plan
 
 GOOD = {"id": "good", "target": "mock:x", "options": {"answer": "right and proper"}}
 VERDICT = '{"reasoning": "ok", "score": 7}'

@@ -86,12 +86,11 @@ class LocalExecutor:
         for name, lane in self._ladders.lanes.items():
             for arm in lane.arms:
                 target = self._targets[arm.target.id]
-                batched = self._batches.ask(target.spec)
-                self._asking.ladders[target.spec.id] = (
-                    self._batches.ladder(target, self._lookup)
-                    if batched
-                    else self._ladders.in_lane(name, target, self._lookup)
-                )
+                if self._batches.ask(target.spec):
+                    ladder = self._batches.ladder(target, self._lookup)
+                else:
+                    ladder = self._ladders.in_lane(name, target, self._lookup)
+                self._asking.ladders[target.spec.id] = ladder
         settings = self._job.settings
         for spec in (*(judge.target for judge in settings.judges), *settings.embedders.values()):
             self._judge_ladders[spec.id] = self._ladders.beside(spec)

@@ -122,8 +122,5 @@ def gone(spec: TargetSpec) -> str:
         return f"there is no such model{_successor(sheet)}"
     assert sheet.ends is not None
     day = in_words(sheet.ends)
-    return (
-        f"it ended on {day}{_successor(sheet)}"
-        if left <= 0
-        else f"it is gone, before its end on {day}{_successor(sheet)}"
-    )
+    words = "it ended on" if left <= 0 else "it is gone, before its end on"
+    return f"{words} {day}{_successor(sheet)}"

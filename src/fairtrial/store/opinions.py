@@ -178,7 +178,7 @@ def reasonings(store: Store, run_id: str, scoring: int) -> Iterator[tuple[Place,
 def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
     """Return the judges' verdicts on single answers, without those on pairs: two orders are not a repetition."""
     table, scores = schema.judgements, schema.scores
-    query = (
+    query: Select[Any] = (
         select(*schema.place(table), table.c.judge, table.c.value)
         .join(scores, and_(schema.same_trial(table, scores), scores.c.scoring == table.c.scoring))
         .where(table.c.run_id == run_id, table.c.scoring == scoring, table.c.value.is_not(None))

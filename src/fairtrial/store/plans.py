@@ -23,14 +23,6 @@ from fairtrial.store.waiting import Waiting
 _BATCH = 2500  # cases written at a time: a run waits for all of them, other writers for one batch
 
 
-def add_plan(
-    store: Store, plan: dict[str, Any], cases: Iterable[Case], variables: Variables, files: Iterable[File] = ()
-) -> None:
-    """Write a plan with all its cases and their files."""
-    for _ in write_plan(store, plan, cases, variables, files):
-        pass
-
-
 def write_plan(
     store: Store, plan: dict[str, Any], cases: Iterable[Case], variables: Variables, files: Iterable[File] = ()
 ) -> Generator[Planned, None, None]:

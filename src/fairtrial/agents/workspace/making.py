@@ -85,13 +85,9 @@ class LiveWorkspace:
         """Say what programs here may not do; empty without a sandbox."""
         if self.spec.sandbox == "none":
             return ""
-        reach = {True: "the network", False: "no network"}
-        network = self.spec.network
-        words = (
-            reach[network]
-            if isinstance(network, bool)
-            else f"of the network only {', '.join(map(str, self._addresses))}"
-        )
+        words = f"of the network only {', '.join(map(str, self._addresses))}"
+        if isinstance(self.spec.network, bool):
+            words = "the network" if self.spec.network else "no network"
         return f"in {self.spec.sandbox}, with {words}, it can read and write its workspace, but no home folder"
 
     async def run_script(
