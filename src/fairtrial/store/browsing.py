@@ -273,20 +273,23 @@ def metric_names(store: Store, run: RunRecord) -> list[str]:
 def show_counts(store: Store, run: RunRecord) -> dict[str, int]:
     """Return how many cases each filter shows, without those that show none."""
     counts: dict[str, int] = {}
-    for show in SHOWS[1:]:
-        found = _filtered_positions(run, show).subquery()
-        if count := store.fetch_value(select(func.count(found.c[0].distinct()))):
-            counts[show] = count
+    with store.reading() as connection:
+        for show in SHOWS[1:]:
+            found = _filtered_positions(run, show).subquery()
+            if count := connection.scalar(select(func.count(found.c[0].distinct()))):
+                counts[show] = count
     return counts
 
 
 def stamp(store: Store, run: RunRecord) -> str:
     """Return a string that changes when a scoring, label, vote, pair or calibration is added to a finished run."""
     parts = [run.status, run.scoring, run.ended_at]
-    for table, when in (("labels", "labelled_at"), ("votes", "voted_at"), ("pairs", "judged_at")):
-        columns = schema.metadata.tables[table].c
-        parts += store.fetch(select(func.count(), func.max(columns[when])).where(columns.run_id == run.id))[0]
-    parts.append(store.fetch_value(select(func.max(schema.calibrations.c.id))))
+    with store.reading() as connection:
+        for table, when in (("labels", "labelled_at"), ("votes", "voted_at"), ("pairs", "judged_at")):
+            columns = schema.metadata.tables[table].c
+            query = select(func.count(), func.max(columns[when])).where(columns.run_id == run.id)
+            parts += connection.execute(query).one()
+        parts.append(connection.scalar(select(func.max(schema.calibrations.c.id))))
     return "/".join(str(part) for part in parts)
 
 

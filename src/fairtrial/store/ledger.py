@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, func, or_, select, update
 
 from fairtrial.core.money import Cost, total
 from fairtrial.store import schema
@@ -43,22 +43,24 @@ def charged(store: Store, run_id: str, series_id: str | None = None) -> float:
     at_risk = select(func.sum(schema.ledgers.c.at_risk_usd)).join(runs).where(selected)
     requests = schema.batch_requests
     in_batches = select(func.sum(requests.c.usd)).join(runs).where(selected, requests.c.done.is_(False))
-    more = (float(store.fetch_value(query) or 0.0) for query in (at_risk, in_batches))
+    more = [float(store.fetch_value(query) or 0.0) for query in (at_risk, in_batches)]
     return _total_cost(store, selected).charged + sum(more)
 
 
 def user_cost(store: Store, run_id: str) -> Cost:
     """Return what the simulated user of a run cost."""
-    return _sums(store, schema.turns, schema.runs.c.id == run_id, "user_")
+    with store.reading() as connection:
+        return _sums(connection, schema.turns, schema.runs.c.id == run_id, "user_")
 
 
 def _total_cost(store: Store, selected: ColumnElement[bool]) -> Cost:
     tables = (schema.trials, schema.turns, schema.judgements, schema.pairs, schema.ledgers)
-    costs = [_sums(store, table, selected) for table in tables]
-    return total([*costs, _sums(store, schema.turns, selected, "user_")])
+    with store.reading() as connection:
+        costs = [_sums(connection, table, selected) for table in tables]
+        return total([*costs, _sums(connection, schema.turns, selected, "user_")])
 
 
-def _sums(store: Store, table: Table, selected: ColumnElement[bool], prefix: str = "") -> Cost:
+def _sums(connection: Connection, table: Table, selected: ColumnElement[bool], prefix: str = "") -> Cost:
     sums = [func.sum(table.c[prefix + name]).label(name) for name in schema.COSTS]
     query = select(*sums).where(table.c.run_id.in_(select(schema.runs.c.id).where(selected)))
-    return read_cost(store.fetch_dicts(query)[0])
+    return read_cost(connection.execute(query).mappings().one())
