@@ -26,10 +26,10 @@ class Thinking(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def nearest(self, wanted: Reasoning) -> Reasoning:
         """Return the nearest setting that the model takes."""
         if self.tokens is None:
-            level = level_of(wanted)
+            level = _level_of(wanted)
             return min(self.levels, key=lambda known: abs(LEVELS.index(known) - LEVELS.index(level)))
         fewest, most = self.tokens
-        count = tokens_of(wanted)
+        count = _TOKENS[wanted] if isinstance(wanted, str) else wanted
         return 0 if count <= 0 and self.off else min(max(count, fewest), most)
 
     def in_words(self) -> str:
@@ -39,16 +39,11 @@ class Thinking(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return ", ".join(self.levels)
 
 
-def level_of(wanted: Reasoning) -> str:
+def _level_of(wanted: Reasoning) -> str:
     """Return a level; of a number of tokens, the least that has this many."""
     if isinstance(wanted, str):
         return wanted
     return next((level for level in ("none", "low", "medium") if wanted <= _ROOM[level]), "high")
-
-
-def tokens_of(wanted: Reasoning) -> int:
-    """Return a number of tokens."""
-    return _TOKENS[wanted] if isinstance(wanted, str) else wanted
 
 
 def room_for(setting: Reasoning) -> int:

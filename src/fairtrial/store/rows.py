@@ -240,11 +240,12 @@ def turn_row(run_id: str, trial: Trial, number: int, turn: EarlierTurn, variable
 
 def read_turn(row: Any, variables: Variables) -> EarlierTurn:
     """Read a stored turn with its variables filled in."""
-    answer = _read_answer(row, variables, _TURN_ANSWER, None)  # its cost is not that of a trial
-    reply = None if row["reply"] is None else variables.reveal(row["reply"])
-    question = variables.reveal(row["question"])
     return EarlierTurn(
-        question=question, answer=answer, cost=read_cost(row), reply=reply, user_cost=read_user_cost(row)
+        question=variables.reveal(row["question"]),
+        answer=_read_answer(row, variables, _TURN_ANSWER, None),  # its cost is not that of a trial
+        cost=read_cost(row),
+        reply=None if row["reply"] is None else variables.reveal(row["reply"]),
+        user_cost=read_cost({name: row[f"user_{name}"] for name in schema.COSTS}),
     )
 
 
@@ -256,11 +257,6 @@ def cost_columns(cost: Cost) -> dict[str, Any]:
 def read_cost(row: Any) -> Cost:
     """Read the cost of calls from the cost columns of any table."""
     return Cost(known=row["cost_usd"] or 0.0, charged=row["charged_usd"] or 0.0, unknown=int(row["unknown_costs"] or 0))
-
-
-def read_user_cost(row: Any) -> Cost:
-    """Read what a simulated user's replies cost."""
-    return read_cost({name: row[f"user_{name}"] for name in schema.COSTS})
 
 
 def _tool_columns(used: ToolUse | None) -> dict[str, Any]:

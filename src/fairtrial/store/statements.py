@@ -28,20 +28,13 @@ class PreparedInsert:
         self._prepared[dialect.name](connection, rows)
 
 
-def upsert_adding(dialect: Dialect, table: Table, *counts: str) -> Any:
-    """Return an upsert for retries: it replaces the row, but adds up `counts` and the cost of all attempts."""
+def upsert_replacing(dialect: Dialect, table: Table, *added: str) -> Any:
+    """Return an upsert that replaces the row with the same key; the columns `added` are added up."""
     statement = dialect.insert(table)
     new = statement.excluded
-    changes: dict[str, Any] = {c.name: new[c.name] for c in table.c if not c.primary_key}
-    for name in (*counts, *schema.COSTS):
+    changes: dict[str, Any] = {column.name: new[column.name] for column in table.c if not column.primary_key}
+    for name in added:
         changes[name] = func.coalesce(table.c[name], literal_column("0")) + new[name]
-    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changes)
-
-
-def upsert_replacing(dialect: Dialect, table: Table) -> Any:
-    """Return an upsert that replaces the row with the same key."""
-    statement = dialect.insert(table)
-    changes = {column.name: statement.excluded[column.name] for column in table.c if not column.primary_key}
     return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changes)
 
 
@@ -51,7 +44,8 @@ def insert_missing(dialect: Dialect, table: Table) -> Any:
 
 
 def _adding(*counts: str) -> Build:
-    return lambda dialect, table: upsert_adding(dialect, table, *counts)
+    """Return what builds an upsert for retries: these counts and the cost of all attempts are added up."""
+    return lambda dialect, table: upsert_replacing(dialect, table, *counts, *schema.COSTS)
 
 
 INSERT_CASES = PreparedInsert(schema.cases, lambda dialect, table: dialect.insert(table))

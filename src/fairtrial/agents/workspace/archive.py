@@ -46,11 +46,6 @@ class ArchiveError(Exception):
     """Files cannot be packed or unpacked; the message is one sentence."""
 
 
-def is_archive(path: Path) -> bool:
-    """Return whether a file is an archive, by its name."""
-    return path.name.lower().endswith(_ENDINGS)
-
-
 def pack(source: Path, max_bytes: int) -> bytes:
     """Return the archive of a folder, of one file, or of what is in an archive; raise ArchiveError if it is too large.
 
@@ -60,7 +55,7 @@ def pack(source: Path, max_bytes: int) -> bytes:
         return _pack_folder(source, max_bytes)
     if not source.is_file():
         raise ArchiveError(f"there is no file or folder {source}")
-    if is_archive(source):
+    if source.name.lower().endswith(_ENDINGS):
         return _packed_again(source, max_bytes)
     _check_size(source.stat().st_size, max_bytes, source)
     return write([(source.name, source)])
