@@ -35,7 +35,7 @@ from fairtrial.reports.export import export
 from fairtrial.scorers.exact import Exact
 from fairtrial.store import Store, rows, schema
 from fairtrial.store.copying import copy_runs
-from fairtrial.store.turns import turn_rows
+from fairtrial.store.transcripts import turn_rows
 from fairtrial.store.types import Float, Integer
 from fairtrial.targets.mock import Mock
 from fairtrial.workflows.resume import arescore, aresume

@@ -65,7 +65,7 @@ async def test_the_server_is_restarted_in_mid_run(own_server, write_suite, model
     class Watched:
         def __init__(self, engine) -> None:
             self._wait = engine.progress.wait
-            engine._recorder._saver._waiting = self.note
+            engine._recorder._saver._patience.tell = self.note
 
         def note(self, reason: str) -> None:
             self._wait(reason)

@@ -25,7 +25,7 @@ from fairtrial.store.opinions import reasonings
 from fairtrial.store.rows import StoredFields, decode, read_cost
 from fairtrial.store.store import PlanRecord, RunRecord, Store
 from fairtrial.store.todo import status_of
-from fairtrial.store.turns import turn_rows
+from fairtrial.store.transcripts import turn_rows
 
 _SLICE = 500
 _BATCH = 200

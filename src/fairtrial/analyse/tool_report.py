@@ -19,7 +19,7 @@ from fairtrial.core.score import Scale
 from fairtrial.core.showing import Brief
 from fairtrial.stats import Aggregate
 from fairtrial.stats.units import Interval, Measured
-from fairtrial.store.traces import trace_rows
+from fairtrial.store.transcripts import trace_rows
 
 _SLICE = 500
 _MOST_REASONS = 5

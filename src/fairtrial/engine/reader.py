@@ -21,7 +21,7 @@ from fairtrial.engine.job import Job
 from fairtrial.store import Store, rows
 from fairtrial.store.files import contents, stored_changes
 from fairtrial.store.opinions import has_judged
-from fairtrial.store.turns import turn_rows
+from fairtrial.store.transcripts import turn_rows
 from fairtrial.store.waiting import Waiting
 
 T = TypeVar("T")

@@ -16,6 +16,13 @@ from fairtrial.providers.replies import UNREADABLE, calls_trace
 # The exceptions that reading a turn may raise.
 BAD_TURN = (*UNREADABLE, KeyError, IndexError, TypeError, AttributeError)
 
+_RANGES = frozenset(
+    {
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems"),
+    }
+)
+
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """A tool as the model sees it; `name` is unique across all servers."""
@@ -148,4 +155,19 @@ def merge(body: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     for key, value in more.items():
         known = result.get(key)
         result[key] = merge(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+    return result
+
+
+def without_ranges(schema: Any) -> Any:
+    """Return a schema without keywords that structured outputs reject; ranges are checked when reading the reply."""
+    if isinstance(schema, list):
+        return [without_ranges(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    result = {key: value for key, value in schema.items() if key not in _RANGES}
+    for key in ("items", "anyOf"):
+        if key in result:
+            result[key] = without_ranges(result[key])
+    if "properties" in result:
+        result["properties"] = {name: without_ranges(value) for name, value in result["properties"].items()}
     return result

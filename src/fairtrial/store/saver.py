@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from fairtrial.core.errors import BadRowError, StoreBusyError
-from fairtrial.store.waiting import LONGEST, PAUSE
+from fairtrial.core.errors import BadRowError
+from fairtrial.store.waiting import Waiting
 
 Rows = dict[str, list[dict[str, Any]]]
 # Seconds during which rows are gathered for one commit, in addition to the duration of the previous commit. Rows that
@@ -29,14 +28,13 @@ class Saver:
 
     def __init__(self, write: Callable[[Rows], None], waiting: Callable[[str], None] = lambda _: None) -> None:
         """`waiting` is called from a thread with why the store cannot be written for now, and with "" once it can."""
-        self._write, self._waiting = write, waiting
+        self._write, self._patience = write, Waiting(tell=waiting)
         self._entries: list[_Entry] = []
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="fairtrial-saver")
         self._task: asyncio.Task[None] | None = None
         self._error: BaseException | None = None
         self._one_at_a_time = asyncio.Lock()
-        self._closing = False
 
     async def __aenter__(self) -> Saver:
         self._task = asyncio.create_task(self._commit_forever())
@@ -44,7 +42,7 @@ class Saver:
 
     async def __aexit__(self, *_: object) -> None:
         assert self._task is not None
-        self._closing = True  # after Ctrl-C, do not wait for a lock or a server
+        self._patience.stop()  # after Ctrl-C, do not wait for a lock or a server
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         try:
@@ -102,32 +100,17 @@ class Saver:
     def _write_all(self, entries: Sequence[_Entry]) -> Sequence[BaseException | None]:
         """Write the rows in one transaction, or one by one if any of them can never be stored."""
         try:
-            self._write_when_possible(_by_table(entries))
+            self._patience.call(self._write, _by_table(entries))  # paid answers must not be lost
         except BadRowError:
             return [self._write_one(entry) for entry in entries]
         return [None] * len(entries)
 
     def _write_one(self, entry: _Entry) -> BadRowError | None:
         try:
-            self._write_when_possible({entry.table: [entry.row]})
+            self._patience.call(self._write, {entry.table: [entry.row]})
         except BadRowError as error:
             return error
         return None
-
-    def _write_when_possible(self, rows: Rows) -> None:
-        """Write, waiting and reporting it while the store is locked or out of reach: paid answers must not be lost."""
-        deadline = time.monotonic() + LONGEST
-        while True:
-            try:
-                self._write(rows)
-            except StoreBusyError as error:
-                if time.monotonic() > deadline or self._closing:
-                    raise
-                self._waiting(error.reason)
-                time.sleep(PAUSE)
-            else:
-                self._waiting("")
-                return
 
 
 def _by_table(entries: Sequence[_Entry]) -> Rows:

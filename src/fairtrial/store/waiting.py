@@ -18,8 +18,9 @@ PAUSE = 0.2  # seconds between two attempts
 class Waiting:
     """Calls functions of the store again until it can be reached; `stop` ends that, as after Ctrl-C."""
 
-    def __init__(self, longest: float = LONGEST) -> None:
-        self._longest, self._stopped = longest, Event()
+    def __init__(self, longest: float = LONGEST, tell: Callable[[str], None] = lambda _: None) -> None:
+        """`tell` is called with why the store cannot be used for now, and with "" once it can."""
+        self._longest, self.tell, self._stopped = longest, tell, Event()
 
     def stop(self) -> None:
         """Wait no longer: every error is raised at once."""
@@ -30,7 +31,12 @@ class Waiting:
         deadline = time.monotonic() + self._longest
         while True:
             try:
-                return work(*args, **options)
-            except StoreBusyError:
-                if time.monotonic() > deadline or self._stopped.wait(PAUSE):
+                result = work(*args, **options)
+            except StoreBusyError as error:
+                if time.monotonic() > deadline or self._stopped.is_set():
                     raise
+                self.tell(error.reason)
+                self._stopped.wait(PAUSE)
+            else:
+                self.tell("")
+                return result

@@ -13,7 +13,7 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.batches.anthropic import AnthropicBatches
-from fairtrial.providers.conversation import Conversation, ToolResult, Turn, read_call
+from fairtrial.providers.conversation import Conversation, ToolResult, Turn, read_call, without_ranges
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
 from fairtrial.providers.params import PENALTIES, Api, sheet_behind, thinking_of
 from fairtrial.providers.reasoning import Reasoning
@@ -25,7 +25,6 @@ from fairtrial.providers.replies import (
     refusal_text,
     text_or_none,
 )
-from fairtrial.providers.schemas import without_ranges
 from fairtrial.providers.sheet import Sheet
 from fairtrial.providers.streamed import Collected, Streamed
 from fairtrial.providers.transport import HttpTarget

@@ -20,13 +20,12 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.core.target import Options
 from fairtrial.providers.aws_frames import DamagedError, Frame, Frames
-from fairtrial.providers.conversation import BAD_TURN, Conversation, ToolResult, Turn, merge, read_call
+from fairtrial.providers.conversation import BAD_TURN, Conversation, ToolResult, Turn, merge, read_call, without_ranges
 from fairtrial.providers.embeddings import EmbeddingCall, Vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
 from fairtrial.providers.params import PENALTIES, Api, sheet_behind
 from fairtrial.providers.reasoning import Reasoning
 from fairtrial.providers.replies import bedrock_usage, decode_or_none, finish_of, text_or_none
-from fairtrial.providers.schemas import without_ranges
 from fairtrial.providers.sheet import Sheet
 from fairtrial.providers.sigv4 import Credentials, signed_headers
 from fairtrial.providers.streamed import Collected, Streamed

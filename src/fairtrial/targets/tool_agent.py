@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
-from fairtrial.agents.mcp.offers import offered, offers_as_tools
-from fairtrial.agents.mcp.preflight import all_tools
+from fairtrial.agents.mcp.preflight import all_prompts, all_resources, all_tools
 from fairtrial.agents.mcp.server import ServerError, all_connected, first_reason
 from fairtrial.agents.record import Record
 from fairtrial.agents.workspace.servers import enclosed_server
@@ -107,7 +107,7 @@ class ToolAgent(Target):
         options = self._options
         try:
             tools = [_tool(server.name, tool) async for tool in all_tools(client) if server.offers(tool.name)]
-            more = [tool async for tool in offers_as_tools(server.name, client, options.resources, options.prompts)]
+            more = [tool async for tool in _offers_as_tools(server.name, client, options.resources, options.prompts)]
         except Exception as error:
             reason = first_reason(error)
             raise ServerError(f"the MCP server `{server.name}` failed to list its tools: {reason}") from None
@@ -200,7 +200,7 @@ class _ToolConversation:
             async with time_limit(self._options.tool_timeout):
                 client = self._clients[tool.server]
                 if tool.kind != "tool":
-                    return ToolResult(call=call, text=(await offered(client, tool, call.arguments))[:_MAX_RESULT])
+                    return ToolResult(call=call, text=(await _offered(client, tool, call.arguments))[:_MAX_RESULT])
                 reply = await client.call_tool(tool.tool, call.arguments)
         except TimeoutError:
             return ToolResult(call=call, text=f"no answer within {self._options.tool_timeout:g} s", error=True)
@@ -265,3 +265,37 @@ def _block_text(block: Any) -> str:
     if block.type == "resource":
         return str(getattr(block.resource, "text", None) or f"[{block.resource.uri}]")
     return f"[{block.uri}]" if block.type == "resource_link" else f"[{block.type}]"
+
+
+async def _offers_as_tools(server: str, client: Client, resources: bool, prompts: bool) -> AsyncIterator[Tool]:
+    """Yield a tool that reads resources and one that gets prompts, where they are wanted and the server has any."""
+    capabilities = client.server_capabilities
+    if resources and capabilities.resources is not None:
+        addresses = [uri async for uri in all_resources(client)]
+        if addresses:
+            words = "\n".join(["Read one of these resources; parts in braces are to be filled in:", *addresses])
+            yield _tool_for(server, "read_resource", words, {"uri": {"type": "string"}}, "resource")
+    if prompts and capabilities.prompts is not None:
+        described = [
+            f"{prompt.name} ({', '.join(one.name for one in prompt.arguments or ())}): {prompt.description or ''}"
+            async for prompt in all_prompts(client)
+        ]
+        if described:
+            words = "\n".join(["Get one of these prompts, each with its arguments:", *described])
+            properties = {"name": {"type": "string"}, "arguments": {"type": "object"}}
+            yield _tool_for(server, "get_prompt", words, properties, "prompt")
+
+
+def _tool_for(server: str, name: str, description: str, properties: dict[str, Any], kind: Any) -> Tool:
+    schema = {"type": "object", "properties": properties, "required": [next(iter(properties))]}
+    return Tool(name=name, server=server, tool=name, description=description, schema=schema, kind=kind)
+
+
+async def _offered(client: Client, tool: Tool, arguments: dict[str, Any]) -> str:
+    """Return the text of the resource or prompt that a model asks for."""
+    if tool.kind == "resource":
+        contents = (await client.read_resource(str(arguments["uri"]))).contents
+        return "\n".join(getattr(part, "text", None) or f"[{part.uri}]" for part in contents)
+    given = {name: str(value) for name, value in (arguments.get("arguments") or {}).items()}
+    messages = (await client.get_prompt(str(arguments["name"]), given)).messages
+    return "\n\n".join(f"{one.role}: {getattr(one.content, 'text', f'[{one.content.type}]')}" for one in messages)
