@@ -93,7 +93,7 @@ async def test_waiting_for_servers_is_no_latency(model, tmp_path, monkeypatch):
         yield {}
 
     monkeypatch.setattr(tool_agent, "all_connected", slow)
-    monkeypatch.setattr(tool_agent.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr("fairtrial.agents.record.time.perf_counter", lambda: clock[0])
     address = f"{served.url}/v1"
     spec = TargetSpec(id="a", kind="tool_agent", provider="openai", model="m", api="openai_api", base_url=address)
     target = tool_agent.ToolAgent(spec, tool_agent.ToolAgentOptions(), tmp_path)
