@@ -12,11 +12,11 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.templates import TemplateError, fill
 from fairtrial.foreign.suites import suite_text
 from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
+from fairtrial.tracks.interchange.importers._promptfoo.conversion import Conversion, Notes
 from fairtrial.tracks.interchange.importers._promptfoo.files import Folder
-from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
 from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import converted, filled, finish, literal
 from fairtrial.tracks.interchange.importers._promptfoo.tests import short_form
-from fairtrial.tracks.interchange.importers._promptfoo.transforms import Transforms
+from fairtrial.tracks.interchange.importers._promptfoo.transforms import extraction
 from fairtrial.tracks.interchange.importers.promptfoo import Promptfoo
 
 
@@ -95,14 +95,14 @@ def test_any_cell_is_an_assertion(text):
 )
 def test_transforms_that_extract_can_say(tmp_path, code, extract):
     notes = Notes()
-    assert Transforms(Folder(tmp_path), notes, CodeFile()).extraction(code, "test 1") == extract
+    assert extraction(Conversion(Folder(tmp_path), notes, CodeFile()), code, "test 1") == extract
     assert not notes.findings()
 
 
 @pytest.mark.parametrize("code", ["require('x')(output)", "context.vars.x + output", "await f(output)"])
 def test_transforms_that_nothing_can_say(tmp_path, code):
     notes = Notes()
-    assert Transforms(Folder(tmp_path), notes, CodeFile()).extraction(code, "test 1") is None
+    assert extraction(Conversion(Folder(tmp_path), notes, CodeFile()), code, "test 1") is None
     assert "(test 1)" in notes.findings()[0]
 
 

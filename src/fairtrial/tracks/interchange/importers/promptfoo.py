@@ -13,20 +13,19 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.secrets import is_private
 from fairtrial.foreign.suites import FileRef, Imported, expecting, read_text
 from fairtrial.text.printable import name_problem
-from fairtrial.tracks.interchange.importers._promptfoo.asked import Asked, prompt_fits
+from fairtrial.tracks.interchange.importers._promptfoo import tests, transforms
 from fairtrial.tracks.interchange.importers._promptfoo.assertions import Assertions
 from fairtrial.tracks.interchange.importers._promptfoo.cases import Cases
-from fairtrial.tracks.interchange.importers._promptfoo.check import Workshop
+from fairtrial.tracks.interchange.importers._promptfoo.chosen_arms import ChosenArms, prompt_fits
 from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
-from fairtrial.tracks.interchange.importers._promptfoo.files import Folder, MissingFileError, dereferenced
-from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
+from fairtrial.tracks.interchange.importers._promptfoo.conversion import Conversion, Notes, dict_of
+from fairtrial.tracks.interchange.importers._promptfoo.files import Folder, dereferenced
 from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import finish
 from fairtrial.tracks.interchange.importers._promptfoo.prompts import Prompts
 from fairtrial.tracks.interchange.importers._promptfoo.providers import Providers, target_id
 from fairtrial.tracks.interchange.importers._promptfoo.rows import INSTRUCTIONS
 from fairtrial.tracks.interchange.importers._promptfoo.runtime import node
-from fairtrial.tracks.interchange.importers._promptfoo.tests import Test, Tests
-from fairtrial.tracks.interchange.importers._promptfoo.transforms import Transforms
+from fairtrial.tracks.interchange.importers._promptfoo.tests import Test
 from fairtrial.tracks.interchange.importers._promptfoo.yaml12 import parse
 
 _PROGRAMS = (".js", ".cjs", ".mjs", ".ts", ".mts", ".cts")
@@ -79,7 +78,7 @@ class Promptfoo:
         if not keys & {"prompts", "tests", "scenarios"} or not keys & _READ - {"prompts", "description", "version"}:
             raise FairtrialError(f"{file} is not a promptfoo configuration: it needs `prompts` and `tests`")
         code = CodeFile(f"{'promptfoo' if self.output.stem == 'suite' else self.output.stem}_code.py")
-        return _Reader(dereferenced(config, config), file.parent, code, run_code=self.run_code).read(file)
+        return _Suite(dereferenced(config, config), file.parent, code, run_code=self.run_code).read(file)
 
     def _program(self, file: Path) -> Any:
         """Return what a configuration in JavaScript or TypeScript exports, if it may be run."""
@@ -99,23 +98,18 @@ def _parsed(file: Path) -> Any:
         raise FairtrialError(f"{file} is not valid YAML: {error}") from None
 
 
-class _Reader:
-    def __init__(self, config: dict[str, Any], path: Path, code: CodeFile, *, run_code: bool) -> None:
-        self.run_code = run_code
-        self.config, self.notes = config, Notes()
-        given = config.get("providerPromptMap")
-        self._mapped: dict[str, list[str]] = given if isinstance(given, dict) else {}
-        self.folder, self.code = Folder(path), code
-        self.code.tracing = _port(config)
-        self.environment = self._environment(config.get("env"))
-        self.providers = Providers(self.folder, self.notes, self.environment, self.code)
-        self.transforms = Transforms(self.folder, self.notes, self.code)
-        workshop = Workshop(self.folder, self.notes, self.code, self.providers.offered, self.providers.embedder)
-        self.assertions = Assertions(workshop, self.transforms, self.environment)
+class _Suite:
+    """The suite that a configuration becomes."""
 
-    def _environment(self, given: Any) -> dict[str, Any]:
+    def __init__(self, config: dict[str, Any], path: Path, code: CodeFile, *, run_code: bool) -> None:
+        self.config, self.notes, self.code = config, Notes(), code
+        self.code.tracing = _port(config)
+        environment = self._environment(dict_of(config.get("env")))
+        self.at = Conversion(Folder(path), self.notes, code, environment, run_code)
+        self.providers = Providers(self.at)
+
+    def _environment(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the values that the configuration sets; keys stay in the environment."""
-        values = given if isinstance(given, dict) else {}
         if secret := sorted(name for name, value in values.items() if is_private(str(name), str(value))):
             self.notes.differs(
                 f"`env`: keys are not copied; set {', '.join(secret)} in the environment or in a .env file"
@@ -127,19 +121,14 @@ class _Reader:
         if not targets:
             self.notes.lost("the providers", "none could be carried over: replace `mock:echo` under targets")
         suite: dict[str, Any] = {**self._name(file), "targets": targets or ["mock:echo"]}
-        prompts = Prompts(self.folder, self.notes, self.environment, self.code, self._filters()).read(
-            self.config.get("prompts") or ["{{prompt}}"]
-        )
-        tests = Tests(self.folder, self.notes, run_code=self.run_code).read(self.config)
-        tests, user = self._simulated_user(tests)
-        asked = Asked(self.providers, targets, prompts, tests, self.notes)
+        prompts = Prompts(self.at, self._filters()).read(self.config.get("prompts") or ["{{prompt}}"])
+        asked, user = self._simulated_user(tests.read(self.at, self.config))
+        arms = ChosenArms(self.providers, targets, prompts, asked, self.notes)
         keep = any(word in repr(targets) for word in (self.code.name, "vars."))  # functions may look at any variable
-        cases = Cases(
-            self.folder, self.notes, self.environment, self.assertions, self.transforms, self.code, asked,
-            keep_all=keep, simulated=bool(user),
-        )  # fmt: skip
-        body = cases.build(prompts, tests)
-        suite |= self._judge(body, cases.graders) | user | self._options() | body
+        assertions = Assertions(self.at, self.providers)
+        cases = Cases(self.at, assertions, arms, keep_all=keep, simulated=bool(user))
+        body = cases.build(prompts, asked)
+        suite |= self._judge(body, assertions.graders) | user | self._options() | body
         if self.providers.servers:
             suite["providers"] = self.providers.servers
         self._settings_of_prompts(suite, prompts)
@@ -159,13 +148,10 @@ class _Reader:
 
     def _filters(self) -> dict[str, Path]:
         """Return the files of the filters that templates may use."""
-        given = self.config.get("nunjucksFilters")
         found: dict[str, Path] = {}
-        for name, file in (given if isinstance(given, dict) else {}).items():
-            try:
-                found[str(name)] = self.folder.find(str(file))[0]
-            except MissingFileError as error:
-                self.notes.lost(f"filter `{name}`", f"{error}; add the file and import again")
+        for name, file in dict_of(self.config.get("nunjucksFilters")).items():
+            with self.notes.missing(f"filter `{name}`"):
+                found[str(name)] = self.at.folder.find(str(file))[0]
         return found
 
     def _simulated_user(self, tests: list[Test]) -> tuple[list[Test], dict[str, Any]]:
@@ -179,8 +165,9 @@ class _Reader:
             values = test["vars"] if isinstance(test.get("vars"), dict) else {}
             told = {INSTRUCTIONS: own} if own and own != "{{instructions}}" else {}
             made.append({**{k: v for k, v in test.items() if k != "provider"}, "vars": {**values, **told}})
-            for key in sorted(set(config or {}) - {"maxTurns", "instructions", "userProvider", "stateful"}):
-                self.notes.lost(f"`{key}` of the simulated user", "write what it does into the instructions")
+            known = ("maxTurns", "instructions", "userProvider", "stateful")
+            advice = "write what it does into the instructions"
+            self.notes.lost_keys(config or {}, known, "`{}` of the simulated user", advice)
         models = [config["userProvider"] for config in found if config and config.get("userProvider")]
         target = self.providers.target(models[0]) if models else None
         name = target if isinstance(target, str) else (target or {}).get("target", _DEFAULT_JUDGE)
@@ -288,7 +275,7 @@ class _Reader:
             name = target_id(target)
             details = dict(target) if isinstance(target, dict) else {"id": target, "target": target}
             if name in self.providers.transforms:
-                extract = self.transforms.extraction(self.providers.transforms[name], name)
+                extract = transforms.extraction(self.at, self.providers.transforms[name], name)
                 details |= {"extract": extract} if extract else {}
             chosen = self._prompts_of(name, prompts, suite)
             if mixed:
@@ -304,7 +291,7 @@ class _Reader:
 
     def _prompts_of(self, name: str, prompts: dict[str, Any], suite: dict[str, Any]) -> list[str]:
         """Return the prompts that a target gets; none if it gets all."""
-        wanted = self.providers.prompts.get(name) or self._mapped.get(name)
+        wanted = self.providers.prompts.get(name) or dict_of(self.config.get("providerPromptMap")).get(name)
         if not wanted or not suite.get("prompts"):
             return []
         chosen = [
@@ -352,19 +339,14 @@ def _simulation(provider: Any) -> dict[str, Any] | None:
     name = provider.get("id") if isinstance(provider, dict) else provider
     if name != "promptfoo:simulated-user":
         return None
-    config = provider.get("config") if isinstance(provider, dict) else None
-    return config if isinstance(config, dict) else {}
+    return dict_of(dict_of(provider).get("config"))
 
 
 def _port(config: dict[str, Any]) -> int:
     """Return the port at which providers send spans; 0 if no check looks at them."""
-    tracing = config.get("tracing")
+    tracing = dict_of(config.get("tracing"))
     tests = repr([config.get(key) for key in ("tests", "defaultTest", "scenarios")])
-    if (
-        not isinstance(tracing, dict)
-        or not tracing.get("enabled")
-        or not re.search(r"'(not-)?(trace|trajectory)", tests)
-    ):
+    if not tracing.get("enabled") or not re.search(r"'(not-)?(trace|trajectory)", tests):
         return 0
     http = (tracing.get("otlp") or {}).get("http") or {}
     return int(http.get("port") or 4318)

@@ -7,12 +7,12 @@ import re
 from contextlib import suppress
 from typing import Any
 
-from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
-from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError
-from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
+from fairtrial.tracks.interchange.importers._promptfoo.conversion import Conversion
+from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX
 from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import all_to_jinja, converted, to_jinja
 from fairtrial.tracks.interchange.importers._promptfoo.transforms import is_body
 
+ADVICE = "add it to the function in {}"
 _KEYS = {
     "url", "method", "headers", "body", "transformResponse", "responseParser", "maxRetries", "request", "queryParams",
     "messageTemplate", "timeoutMs", "useHttps", "transformRequest", "stateful", "streamResponse", "tls",
@@ -26,124 +26,109 @@ _PLACE = re.compile(r"\{\{\s*(?!env\b)(\w+)\s*\}\}")
 _TAG = re.compile(r"\{\{(?!\s*env\.\w+\s*\}\})|\{%")
 _METHODS = ("GET", "POST", "PUT", "PATCH")
 _PROMPT = "{{ messages | tojson if messages | length > 1 else input }}"  # a chat is sent as JSON
-_ADVICE = "add it to the function in {}"
 
 
-class Addresses:
-    """Turns addresses into targets."""
-
-    def __init__(self, folder: Folder, notes: Notes, code: CodeFile) -> None:
-        self._folder, self._notes, self._code = folder, notes, code
-
-    def target(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
-        """Return a target for an address: a function that sends the prompt there."""
-        try:
-            return self._target(name, config)
-        except MissingFileError as error:
-            self._notes.lost(f"provider {name}", f"{error}; add the file and import again")
+def target(at: Conversion, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a target for an address: a function that sends the prompt there."""
+    url = re.sub(r"^(webhook|a2a):", "", name) if "://" in name else str(config.get("url") or "")
+    at.notes.lost_keys(config, _KEYS, f"config `{{}}` of provider {name}", ADVICE.format(at.code.name))
+    answer = _answer(at, config.get("transformResponse") or config.get("responseParser"))
+    _note(at, name, config)
+    if name.startswith("a2a:"):
+        auth = {key: _settings(at, config[key]) for key in ("headers", "auth") if config.get(key)}
+        made = at.code.call("call_a2a", where="vars", url=to_jinja(url), **auth)
+    elif url.startswith("ws"):
+        made = at.code.call(
+            "call_socket", where="vars", url=to_jinja(url), message=all_to_jinja(config.get("messageTemplate")),
+            answer=answer, stream=str(config.get("streamResponse") or ""),
+        )  # fmt: skip
+    else:
+        parts = _request(at, config) if config.get("request") else _parts(at, name, url, config)
+        if not parts["url"]:
+            at.notes.lost(f"provider {name}", "it has no `url`; add one and import again")
             return None
+        if options := _options(parts, config):
+            own = str(parts["url"]) if name in ("http", "https") else name
+            return {"target": "http", "id": own, "options": options}
+        extra = {ours: _settings(at, config[key]) for key, ours in _SECURITY.items() if config.get(key)}
+        made = at.code.call("call_address", where="vars", **all_to_jinja(parts), answer=answer, **extra)
+        url = str(parts["url"])
+    at.notes.differs(f"{name} is called by a function in {made.split(':', maxsplit=1)[0]}, without retries")
+    return {"target": f"python:{made}", "id": url if name in ("http", "https", "websocket") else name}
 
-    def _target(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
-        url = re.sub(r"^(webhook|a2a):", "", name) if "://" in name else str(config.get("url") or "")
-        for key in sorted(set(config) - _KEYS):
-            self._notes.lost(f"config `{key}` of provider {name}", _ADVICE.format(self._code.name))
-        answer = self._answer(config.get("transformResponse") or config.get("responseParser"))
-        self._note(name, config)
-        if name.startswith("a2a:"):
-            auth = {key: self._settings(config[key]) for key in ("headers", "auth") if config.get(key)}
-            made = self._code.call("call_a2a", where="vars", url=to_jinja(url), **auth)
-        elif url.startswith("ws"):
-            made = self._code.call(
-                "call_socket", where="vars", url=to_jinja(url), message=all_to_jinja(config.get("messageTemplate")),
-                answer=answer, stream=str(config.get("streamResponse") or ""),
-            )  # fmt: skip
-        else:
-            parts = self._request(config) if config.get("request") else self._parts(name, url, config)
-            if not parts["url"]:
-                self._notes.lost(f"provider {name}", "it has no `url`; add one and import again")
-                return None
-            if options := _options(parts, config):
-                return {
-                    "target": "http",
-                    "id": str(parts["url"]) if name in ("http", "https") else name,
-                    "options": options,
-                }
-            extra = {ours: self._settings(config[key]) for key, ours in _SECURITY.items() if config.get(key)}
-            made = self._code.call("call_address", where="vars", **all_to_jinja(parts), answer=answer, **extra)
-            url = str(parts["url"])
-        self._notes.differs(f"{name} is called by a function in {made.split(':', maxsplit=1)[0]}, without retries")
-        return {"target": f"python:{made}", "id": url if name in ("http", "https", "websocket") else name}
 
-    def _note(self, name: str, config: dict[str, Any]) -> None:
-        """Say what is different about a provider with a session, or with rules of its own for what is an error."""
-        if any(config.get(key) for key in ("sessionParser", "sessionSource", "session")):
-            self._notes.differs(f"{name}: every trial has a `sessionId` of its own, which we make up")
-        if config.get("validateStatus"):
-            self._notes.differs(f"{name}: `validateStatus`: an answer with a status of 400 or above is a failure")
+def _note(at: Conversion, name: str, config: dict[str, Any]) -> None:
+    """Say what is different about a provider with a session, or with rules of its own for what is an error."""
+    if any(config.get(key) for key in ("sessionParser", "sessionSource", "session")):
+        at.notes.differs(f"{name}: every trial has a `sessionId` of its own, which we make up")
+    if config.get("validateStatus"):
+        at.notes.differs(f"{name}: `validateStatus`: an answer with a status of 400 or above is a failure")
 
-    def _settings(self, value: Any) -> Any:
-        """Return settings with templates as those of Jinja2, and files relative to the suite."""
-        made = all_to_jinja(value)
-        if not isinstance(made, dict):
-            return made
-        return {
-            key: self._folder.path / item
-            if key.endswith("Path") and isinstance(item, str) and "{" not in item
-            else item
-            for key, item in made.items()
-        }
 
-    def _parts(self, name: str, url: str, config: dict[str, Any]) -> dict[str, Any]:
-        body, headers = config.get("body"), dict(config.get("headers") or {})
-        if name.startswith("webhook:"):
-            body = {"prompt": "{{prompt}}", "config": config}
-        if isinstance(body, str):
-            if body.startswith(PREFIX):
-                body = self._folder.text(body)
-            with suppress(ValueError):
-                body = json.loads(body)
-        if isinstance(config.get("queryParams"), dict):
-            query = "&".join(f"{key}={value}" for key, value in config["queryParams"].items())
-            url = f"{url}{'&' if '?' in url else '?'}{query}"
-        if isinstance(config.get("transformRequest"), str):
-            body = _wrapped(config["transformRequest"], body)
-            if body is None:
-                self._notes.lost(f"`transformRequest` of provider {name}", _ADVICE.format(self._code.name))
-        if isinstance(body, dict | list) and not any(key.lower() == "content-type" for key in headers):
-            headers = {"Content-Type": "application/json", **headers}
-        method = str(config.get("method") or ("POST" if body is not None else "GET")).upper()
-        return {"url": url, "method": method, "headers": headers, "body": body}
+def _settings(at: Conversion, value: Any) -> Any:
+    """Return settings with templates as those of Jinja2, and files relative to the suite."""
+    made = all_to_jinja(value)
+    if not isinstance(made, dict):
+        return made
+    return {
+        key: at.folder.path / item if key.endswith("Path") and isinstance(item, str) and "{" not in item else item
+        for key, item in made.items()
+    }
 
-    def _request(self, config: dict[str, Any]) -> dict[str, Any]:
-        """Return the parts of a request that is written as text."""
-        text = str(config["request"])
-        if text.startswith(PREFIX):
-            text = self._folder.text(text)
-        head, _, body = text.strip().replace("\r\n", "\n").partition("\n\n")
-        first, *lines = head.split("\n")
-        method, _, rest = first.strip().partition(" ")
-        path = rest.rsplit(" HTTP/", 1)[0].strip()
-        pairs = [line.partition(":") for line in lines if ":" in line]
-        headers = {key.strip(): value.strip() for key, _, value in pairs}
-        host = headers.pop("Host", headers.pop("host", ""))
-        scheme = "http" if config.get("useHttps") is False or re.match(r"(localhost|127\.)", host) else "https"
-        drop = [key for key in headers if key.lower() == "content-length"]
-        headers = {key: value for key, value in headers.items() if key not in drop}
-        url = path if "://" in path else f"{scheme}://{host}{path}" if host else ""
-        return {"url": url, "method": method.upper(), "headers": headers, "body": body.strip() or None}
 
-    def _answer(self, given: Any) -> Any:
-        """Return where the answer is in a reply: the body of a function, or a function of a file."""
-        text = str(given or "").strip().rstrip(";")
-        if not text:
-            return ""
-        if text.startswith(PREFIX):
-            name, _, function = text.removeprefix(PREFIX).partition(":")
-            path = self._folder.find(name)[0]
-            return (path, function or ("get_transform" if path.suffix == ".py" else ""))
-        if _FUNCTION.match(text):
-            return f"return ({text})(json, text, context);"
-        return text if is_body(text) else f"return ({text});"
+def _parts(at: Conversion, name: str, url: str, config: dict[str, Any]) -> dict[str, Any]:
+    body, headers = config.get("body"), dict(config.get("headers") or {})
+    if name.startswith("webhook:"):
+        body = {"prompt": "{{prompt}}", "config": config}
+    if isinstance(body, str):
+        if body.startswith(PREFIX):
+            body = at.folder.text(body)
+        with suppress(ValueError):
+            body = json.loads(body)
+    if isinstance(config.get("queryParams"), dict):
+        query = "&".join(f"{key}={value}" for key, value in config["queryParams"].items())
+        url = f"{url}{'&' if '?' in url else '?'}{query}"
+    if isinstance(config.get("transformRequest"), str):
+        body = _wrapped(config["transformRequest"], body)
+        if body is None:
+            at.notes.lost(f"`transformRequest` of provider {name}", ADVICE.format(at.code.name))
+    if isinstance(body, dict | list) and not any(key.lower() == "content-type" for key in headers):
+        headers = {"Content-Type": "application/json", **headers}
+    method = str(config.get("method") or ("POST" if body is not None else "GET")).upper()
+    return {"url": url, "method": method, "headers": headers, "body": body}
+
+
+def _request(at: Conversion, config: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts of a request that is written as text."""
+    text = str(config["request"])
+    if text.startswith(PREFIX):
+        text = at.folder.text(text)
+    head, _, body = text.strip().replace("\r\n", "\n").partition("\n\n")
+    first, *lines = head.split("\n")
+    method, _, rest = first.strip().partition(" ")
+    path = rest.rsplit(" HTTP/", 1)[0].strip()
+    pairs = [line.partition(":") for line in lines if ":" in line]
+    headers = {key.strip(): value.strip() for key, _, value in pairs}
+    host = headers.pop("Host", headers.pop("host", ""))
+    scheme = "http" if config.get("useHttps") is False or re.match(r"(localhost|127\.)", host) else "https"
+    drop = [key for key in headers if key.lower() == "content-length"]
+    headers = {key: value for key, value in headers.items() if key not in drop}
+    url = path if "://" in path else f"{scheme}://{host}{path}" if host else ""
+    return {"url": url, "method": method.upper(), "headers": headers, "body": body.strip() or None}
+
+
+def _answer(at: Conversion, given: Any) -> Any:
+    """Return where the answer is in a reply: the body of a function, or a function of a file."""
+    text = str(given or "").strip().rstrip(";")
+    if not text:
+        return ""
+    if text.startswith(PREFIX):
+        name, _, function = text.removeprefix(PREFIX).partition(":")
+        path = at.folder.find(name)[0]
+        return (path, function or ("get_transform" if path.suffix == ".py" else ""))
+    if _FUNCTION.match(text):
+        return f"return ({text})(json, text, context);"
+    return text if is_body(text) else f"return ({text});"
 
 
 def _options(parts: dict[str, Any], config: dict[str, Any]) -> dict[str, Any] | None:

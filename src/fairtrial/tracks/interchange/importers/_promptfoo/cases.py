@@ -12,19 +12,19 @@ from typing import Any
 
 from fairtrial.foreign.suites import FileRef
 from fairtrial.text.printable import name_problem
-from fairtrial.tracks.interchange.importers._promptfoo.asked import KEYS as ASKED
-from fairtrial.tracks.interchange.importers._promptfoo.asked import Asked
+from fairtrial.tracks.interchange.importers._promptfoo import transforms
 from fairtrial.tracks.interchange.importers._promptfoo.assertions import SCORING, Assertions
 from fairtrial.tracks.interchange.importers._promptfoo.checks_by_judges import JUDGED
-from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
-from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError
+from fairtrial.tracks.interchange.importers._promptfoo.chosen_arms import KEYS as ARMS
+from fairtrial.tracks.interchange.importers._promptfoo.chosen_arms import ChosenArms
+from fairtrial.tracks.interchange.importers._promptfoo.conversion import Conversion, dict_of
+from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, MissingFileError
 from fairtrial.tracks.interchange.importers._promptfoo.images import image_in
-from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
 from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import filled, filled_or_same
 from fairtrial.tracks.interchange.importers._promptfoo.prompts import Prompt, chat_of
 from fairtrial.tracks.interchange.importers._promptfoo.rows import (
     INSTRUCTIONS,
-    Row,
+    VariableRow,
     as_conversations,
     note_blank,
     with_affixes,
@@ -34,9 +34,8 @@ from fairtrial.tracks.interchange.importers._promptfoo.rows import (
 )
 from fairtrial.tracks.interchange.importers._promptfoo.runtime import javascript
 from fairtrial.tracks.interchange.importers._promptfoo.tests import Test
-from fairtrial.tracks.interchange.importers._promptfoo.transforms import Transforms
 
-_TEST_KEYS = {"vars", "assert", "description", "options", "threshold", "metadata", *SCORING, *ASKED}
+_TEST_KEYS = {"vars", "assert", "description", "options", "threshold", "metadata", *SCORING, *ARMS}
 _OPTIONS = {"provider", "transform", "prefix", "suffix", "repeat", "disableVarExpansion", "postprocess", "runSerially",
             "disableConversationMemory", "disableDefaultAsserts", "rubricPrompt",
             "timeout", "providers", "transformVars", "factuality"}  # fmt: skip
@@ -51,23 +50,16 @@ class Cases:
 
     def __init__(
         self,
-        folder: Folder,
-        notes: Notes,
-        environment: dict[str, Any],
+        at: Conversion,
         assertions: Assertions,
-        transforms: Transforms,
-        code: CodeFile,
-        asked: Asked,
+        arms: ChosenArms,
         *,
         keep_all: bool = False,  # whether targets want all variables
         simulated: bool = False,  # whether a model plays the user, who is told the instructions
     ) -> None:
         self._simulated, self._needed = simulated, {INSTRUCTIONS} if simulated else set()
-        self._folder, self._notes, self._environment = folder, notes, environment
-        self._assertions, self._transforms, self._code = assertions, transforms, code
-        self._asked = asked
-        self.graders: list[Any] = assertions.graders
-        self._keep_all = keep_all
+        self._at, self._folder, self._notes, self._environment = at, at.folder, at.notes, at.environment
+        self._assertions, self._arms, self._keep_all = assertions, arms, keep_all
         self.files: dict[str, bytes] = {}  # images that stand in variables, by name
         self.programs: dict[str, Path] = {}  # that make the value of a variable, by how tests refer to them
 
@@ -89,9 +81,7 @@ class Cases:
         prompts, rows, inputs = with_input(prompts, rows, keep=keep, notes=self._notes, talking=self._simulated)
         self._blanks(prompts, rows, defaults)
         written = written_prompts(prompts, defaults, inputs)
-        cases = [
-            case for row, text in zip(rows, inputs, strict=True) for case in [self._case(row, text, prompts, keep)]
-        ]
+        cases = [self._case(row, text, prompts, keep) for row, text in zip(rows, inputs, strict=True)]
         _name_cases(cases)
         body: dict[str, Any] = {**({"prompts": written} if written else {}), "cases": cases}
         if defaults:
@@ -109,12 +99,12 @@ class Cases:
             return prompt
         chat = [{"role": role, "content": content} for role, content in prompt.chat]
         return prompt._replace(
-            function=self._code.computed_prompt(chat or prompt.text, self.programs), chat=(), text=""
+            function=self._at.code.computed_prompt(chat or prompt.text, self.programs), chat=(), text=""
         )
 
     # -- variables ---------------------------------------------------------------------------------
 
-    def _rows(self, test: Test, number: int) -> Iterator[Row]:
+    def _rows(self, test: Test, number: int) -> Iterator[VariableRow]:
         """Yield one row per combination of a test's variables; an unreadable test is left out and reported."""
         where = f"test {number}"
         self._note_keys(test, where)
@@ -126,8 +116,7 @@ class Cases:
         if not isinstance(variables, dict):
             self._notes.lost(f"{where}, left out", "its `vars` must be a mapping, or files with one")
             return
-        options = test.get("options") if isinstance(test.get("options"), dict) else {}
-        assert isinstance(options, dict)
+        options = dict_of(test.get("options"))
         lists: dict[str, list[Any]] = {}
         attach: dict[str, Any] = {}
         for name, value in variables.items():
@@ -144,7 +133,7 @@ class Cases:
         for variant, items in enumerate(itertools.product(*lists.values())):
             row = self._transformed(dict(zip(lists, items, strict=True)), options, where)
             values = self._nested(row)
-            yield Row(number, variant, values, test, values, attach=tuple(attach.items()))
+            yield VariableRow(number, variant, values, test, values, attach=tuple(attach.items()))
 
     def _transformed(self, values: dict[str, Any], options: dict[str, Any], where: str) -> dict[str, Any]:
         """Return variables as a `transformVars` in JavaScript leaves them; it is run in QuickJS, without any access."""
@@ -211,7 +200,9 @@ class Cases:
 
     # -- chats, images, conversations --------------------------------------------------------------
 
-    def _chats_in_variables(self, prompts: dict[str, Prompt], rows: list[Row]) -> tuple[dict[str, Prompt], list[Row]]:
+    def _chats_in_variables(
+        self, prompts: dict[str, Prompt], rows: list[VariableRow]
+    ) -> tuple[dict[str, Prompt], list[VariableRow]]:
         """Take apart variables that hold whole chats, if a prompt is nothing but one of them."""
         made: dict[str, Prompt] = {}
         for label, prompt in prompts.items():
@@ -245,7 +236,9 @@ class Cases:
             made[label] = Prompt(chat=tuple((role, f"{{{{ {n} }}}}") for role, n in zip(roles, names, strict=True)))
         return made, rows
 
-    def _attached(self, prompts: dict[str, Prompt], rows: list[Row]) -> tuple[dict[str, Prompt], list[Row]]:
+    def _attached(
+        self, prompts: dict[str, Prompt], rows: list[VariableRow]
+    ) -> tuple[dict[str, Prompt], list[VariableRow]]:
         """Attach the images of variables to the cases."""
         wanted = {name for prompt in prompts.values() for name in prompt.attached}
         made = []
@@ -265,7 +258,9 @@ class Cases:
             made.append(row._replace(values=values, attach=tuple(files.values())))
         return prompts, made
 
-    def _conversations(self, prompts: dict[str, Prompt], rows: list[Row]) -> tuple[dict[str, Prompt], list[Row]]:
+    def _conversations(
+        self, prompts: dict[str, Prompt], rows: list[VariableRow]
+    ) -> tuple[dict[str, Prompt], list[VariableRow]]:
         """Turn tests that go on from each other's answers into cases with several turns."""
         talking = [prompt for prompt in prompts.values() if prompt.conversation]
         if not talking:
@@ -286,7 +281,7 @@ class Cases:
         }
         return changed, made
 
-    def _blanks(self, prompts: dict[str, Prompt], rows: list[Row], defaults: dict[str, Any]) -> None:
+    def _blanks(self, prompts: dict[str, Prompt], rows: list[VariableRow], defaults: dict[str, Any]) -> None:
         """Give names that some tests lack a blank value, which is what promptfoo sends."""
         used = {name for prompt in prompts.values() for name in prompt.names} - {"input", "range"}
         for name in sorted(used - set(defaults)):
@@ -295,7 +290,7 @@ class Cases:
 
     # -- cases -------------------------------------------------------------------------------------
 
-    def _case(self, row: Row, text: str, prompts: dict[str, Prompt], keep: bool) -> dict[str, Any]:
+    def _case(self, row: VariableRow, text: str, prompts: dict[str, Prompt], keep: bool) -> dict[str, Any]:
         test = row.test
         description = str(test.get("description") or "")
         suffix = f"-{row.variant}" if row.variant else ""
@@ -306,7 +301,7 @@ class Cases:
             case["cluster"] = str((test.get("metadata") or {}).get("conversationId") or "conversation")
         if row.attach:
             case["attach"] = list(row.attach)
-        case |= self._asked.of(test, row.where)
+        case |= self._arms.of(test, row.where)
         function = next((test[key] for key in SCORING if test.get(key)), None)
         scoring = self._assertions.scoring(_asserted(test), row.given, row.where, test.get("threshold"), function)
         needed = {name for prompt in prompts.values() for name in prompt.names} | self._needed
@@ -321,7 +316,7 @@ class Cases:
             values["context"] = row.given.get("context", "")
         if values:
             case["vars"] = values
-        metadata = dict(test.get("metadata") or {}) if isinstance(test.get("metadata"), dict) else {}
+        metadata = dict(dict_of(test.get("metadata")))
         if description and not named:
             metadata["description"] = description
         if metadata:
@@ -330,12 +325,12 @@ class Cases:
         if options.get("repeat"):
             case["repeats"] = int(options["repeat"])
         transform = options.get("transform") or options.get("postprocess")
-        extract = self._transforms.extraction(transform, row.where) if transform else None
+        extract = transforms.extraction(self._at, transform, row.where) if transform else None
         if extract:
             case["extract"] = extract
         return case | (scoring or self._unchecked(row))
 
-    def _unchecked(self, row: Row) -> dict[str, Any]:
+    def _unchecked(self, row: VariableRow) -> dict[str, Any]:
         """Return the keys of a case without a check: it is asked and shown, and counts for nothing."""
         if row.test.get("assert"):
             self._notes.lost("all assertions of a test", "it has `weight: 0` until you give it a scorer", row.where)

@@ -7,16 +7,8 @@ import re
 from typing import Any
 
 from fairtrial.foreign.suites import FileRef
-from fairtrial.tracks.interchange.importers._promptfoo.check import (
-    Check,
-    Make,
-    Result,
-    Workshop,
-    given_or,
-    limited,
-    text_of,
-    words_of,
-)
+from fairtrial.tracks.interchange.importers._promptfoo.assertion import Assertion, Converted, Make, limited
+from fairtrial.tracks.interchange.importers._promptfoo.conversion import NODE, dict_of
 from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX
 from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import converted
 from fairtrial.tracks.interchange.importers._promptfoo.prompts import JAVASCRIPT
@@ -29,85 +21,79 @@ _OF_CALL = re.compile(r"\b(?:metadata|providerResponse|logProbs)\b")  # what Qui
 _MODULE = re.compile(r"^\s*export\s+(?!default\b)", re.MULTILINE)
 
 
-def javascript(check: Check, at: Workshop) -> Result | None:
+def javascript(check: Assertion) -> Converted | None:
     value, config = check.value, check.entry.get("config")
     if not isinstance(value, str):
         return None
     if value.startswith(JAVASCRIPT):  # a function of a configuration in JavaScript
         value = f"return ({value.removeprefix(JAVASCRIPT)})(output, context);"
     if value.startswith(PREFIX):
-        return _javascript_file(check, value, config, at)
+        return _javascript_file(check, value, config)
     if _NODE.search(value) or _OF_CALL.search(value):
-        return _in_node(check, at.code.node_check(None, "", config, _as_body(value)), at)
+        return _in_node(check, check.at.code.node_check(None, "", config, _as_body(value)))
     code = _with_structure(value) if is_structured(value) else value
     if config:
         code = f"context.config = {json.dumps(config)};\n{_as_body(code)}"
-    return Result(limited({"type": "javascript", "code": code}, check.threshold))
+    return Converted(limited({"type": "javascript", "code": code}, check.threshold))
 
 
-def _javascript_file(check: Check, value: str, config: Any, at: Workshop) -> Result:
+def _javascript_file(check: Assertion, value: str, config: Any) -> Converted:
     name, _, function = value.removeprefix(PREFIX).partition(":")
-    path = at.folder.find(name)[0]
-    source = at.folder.text(name)
+    path, source = check.at.folder.find(name)[0], check.at.folder.text(name)
     plain = path.suffix in (".js", ".cjs") and not function and not config
     if plain and not any(pattern.search(source) for pattern in (_NODE, _OF_CALL, _MODULE)):
-        return Result(limited({"type": "javascript", "file": FileRef(path)}, check.threshold))
-    return _in_node(check, at.code.node_check(path, function, config), at)
+        return Converted(limited({"type": "javascript", "file": FileRef(path)}, check.threshold))
+    return _in_node(check, check.at.code.node_check(path, function, config))
 
 
-def _in_node(check: Check, made: str, at: Workshop) -> Result:
-    at.notes.differs("code in JavaScript is run with `node`, TypeScript with `npx tsx`: install Node.js")
+def _in_node(check: Assertion, made: str) -> Converted:
+    check.at.notes.differs(NODE)
     if _OF_CALL.search(repr(check.value)):
-        at.notes.differs(
+        check.at.notes.differs(
             "checks that look at `metadata` or `providerResponse` see what the target reports as its trace"
         )
-    return Result(limited({"type": "python", "function": made}, check.threshold))
+    return Converted(limited({"type": "python", "function": made}, check.threshold))
 
 
 def _as_body(code: str) -> str:
     return code if is_body(code) or "return" in code else f"return (\n{code.strip().rstrip(';')}\n);"
 
 
-def python(check: Check, at: Workshop) -> Result | None:
-    value, config = check.value, check.entry.get("config")
+def python(check: Assertion) -> Converted | None:
+    value, config, code = check.value, check.entry.get("config"), check.at.code
     if not isinstance(value, str):
         return None
     if value.startswith(PREFIX):
         name, _, function = value.removeprefix(PREFIX).partition(".py")
-        path = at.folder.find(f"{name}.py")[0]
-        made: str | None = at.code.file_check(path, function.lstrip(":") or "get_assert", config)
+        path = check.at.folder.find(f"{name}.py")[0]
+        made: str | None = code.file_check(path, function.lstrip(":") or "get_assert", config)
     else:
-        made = at.code.inline_check(value, config)
+        made = code.inline_check(value, config)
     if made is None:
-        at.notes.lost("a `python` assertion that is not valid Python", "correct it and import again", check.where)
+        check.at.notes.lost("a `python` assertion that is not valid Python", "correct it and import again", check.where)
         return None
-    return Result(limited({"type": "python", "function": made}, check.threshold))
+    return Converted(limited({"type": "python", "function": made}, check.threshold))
 
 
-def webhook(check: Check, at: Workshop) -> Result | None:
+def webhook(check: Assertion) -> Converted | None:
     if not isinstance(check.value, str):
         return None
-    return Result(limited({"type": "python", "function": at.code.webhook(check.value)}, check.threshold))
+    return Converted(limited({"type": "python", "function": check.at.code.webhook(check.value)}, check.threshold))
 
 
-def moderation(check: Check, at: Workshop) -> Result:
-    at.notes.differs("`moderation` asks OpenAI's moderation endpoint: set OPENAI_API_KEY")
-    arguments = {"categories": words_of(check.value, several=False)} if check.value else {}
-    return Result({"type": "python", "function": at.code.function("is_harmless"), "arguments": arguments})
+def moderation(check: Assertion) -> Converted:
+    check.at.notes.differs("`moderation` asks OpenAI's moderation endpoint: set OPENAI_API_KEY")
+    return check.by_function("is_harmless", **({"categories": check.texts} if check.value else {}))
 
 
-def classifier(check: Check, at: Workshop) -> Result | None:
-    provider = check.entry.get("provider")
-    name = str(provider.get("id") if isinstance(provider, dict) else provider or "")
-    if not name.startswith("huggingface:"):
+def classifier(check: Assertion) -> Converted | None:
+    if not check.provider.startswith("huggingface:"):
         return None
-    arguments: dict[str, Any] = {"model": name.rpartition(":")[2], "label": text_of(check.value),
-                                 "threshold": given_or(check.threshold, 1.0)}  # fmt: skip
-    config = provider.get("config") if isinstance(provider, dict) else None
-    if isinstance(config, dict) and config.get("apiEndpoint"):
-        arguments["address"] = converted(str(config["apiEndpoint"]))
-    at.notes.differs("`classifier` asks the model at Hugging Face: set HF_TOKEN")
-    return Result({"type": "python", "function": at.code.function("classify"), "arguments": arguments})
+    model, endpoint = check.provider.rpartition(":")[2], dict_of(check.entry.get("provider")).get("config")
+    endpoint = dict_of(endpoint).get("apiEndpoint")
+    address = {"address": converted(str(endpoint))} if endpoint else {}
+    check.at.notes.differs("`classifier` asks the model at Hugging Face: set HF_TOKEN")
+    return check.by_function("classify", model=model, label=check.text, threshold=check.limit(1.0), **address)
 
 
 def _with_structure(code: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,16 @@ class Folder:
     def text(self, name: str) -> str:
         """Return the text of a file; raise MissingFileError if it has none."""
         return _text(self.find(name)[0])
+
+    def command(self, text: str) -> tuple[str, list[str | Path]]:
+        """Return the program of a command, and all of its words with files of the folder as paths; "" if unreadable."""
+        try:
+            words = shlex.split(text)
+        except ValueError:
+            words = []
+        return next(iter(words), ""), [
+            path if (path := self.path / word).is_file() and not word.startswith("/") else word for word in words
+        ]
 
     def data(self, name: str) -> Any:
         """Return the content of a JSON, JSON Lines or YAML file; raise MissingFileError if it has none."""

@@ -6,15 +6,10 @@ import re
 from typing import Any
 
 from fairtrial.core.providers import known_providers
-from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
-from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
+from fairtrial.tracks.interchange.importers._promptfoo import settings
+from fairtrial.tracks.interchange.importers._promptfoo.conversion import Conversion
 from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import converted, variable, variables_in
-from fairtrial.tracks.interchange.importers._promptfoo.settings import (
-    CALLBACKS,
-    Settings,
-    has_extra,
-    is_plain,
-)
+from fairtrial.tracks.interchange.importers._promptfoo.settings import CALLBACKS
 from fairtrial.tracks.interchange.importers._promptfoo.vendors import (
     NOT_CHAT,
     Server,
@@ -45,8 +40,8 @@ _RESPONSES = "openai_responses_api"
 class Models:
     """Makes targets of models; `servers` has those that must be described in the suite."""
 
-    def __init__(self, notes: Notes, environment: dict[str, Any], code: CodeFile, settings: Settings) -> None:
-        self._notes, self._environment, self._code, self._settings = notes, environment, code, settings
+    def __init__(self, at: Conversion) -> None:
+        self._at, self._notes = at, at.notes
         self.servers: dict[str, dict[str, Any]] = {}
 
     def target(self, name: str, config: dict[str, Any]) -> dict[str, Any] | None:
@@ -87,7 +82,7 @@ class Models:
         headers = {header: str(config[key]) for key, header in _OPENCLAW.items() if config.get(key)}
         config = {**config, "headers": {**headers, **(config.get("headers") or {})}}
         address = f"{str(config['gateway_url']).rstrip('/')}/v1" if config.get("gateway_url") else ""
-        return {"target": f"{self._at('openclaw', address, config)}:openclaw/{agent or 'main'}"}
+        return {"target": f"{self._server('openclaw', address, config)}:openclaw/{agent or 'main'}"}
 
     def _responses(self, provider: str, name: str, model: str, config: dict[str, Any]) -> dict[str, Any] | None:
         server = server_of(provider)
@@ -97,9 +92,9 @@ class Models:
         if any(config.get(key) for key in CALLBACKS):  # ours calls the tools of MCP servers, and no functions
             own = {} if provider == "openai" else server._asdict()
             own |= {"base_url": address} if address else {}
-            given = _plain(self._settings.params(name, config))
-            made = self._code.call("call_responses", model, given, **own, **self._called(name, config))
-            self._notes.differs(f"the responses API is called by a function in {self._code.name}, without retries")
+            given = _plain(settings.params(self._at, name, config))
+            made = self._at.code.call("call_responses", model, given, **own, **self._called(name, config))
+            self._notes.differs(f"the responses API is called by a function in {self._at.code.name}, without retries")
             return {"target": f"python:{made}", "id": name}
         if provider == "openai" and not address and not _says_more(config, {server.key}):
             return {"target": f"openai-responses:{model}"}
@@ -113,7 +108,7 @@ class Models:
             model = str(config.get("deploymentName") or model)
         address = str(config.get("apiBaseUrl") or config.get("apiHost") or "")
         if compatible(provider) or provider == "anthropic" or (address and provider != "vertex"):
-            return {"target": f"{self._at(provider, address, config)}:{model}"}
+            return {"target": f"{self._server(provider, address, config)}:{model}"}
         if provider == "bedrock" and model.startswith(("openai.", "mantle:")):
             region = config.get("region") or variable("AWS_REGION", "us-east-1")
             mantle = model.startswith("mantle:")
@@ -124,7 +119,7 @@ class Models:
         if provider == "vertex" and "llama" in model and "/" not in model:
             model = f"meta/{model}"  # who makes it is part of the name, unless that is Google
         claude = provider == "vertex" and "claude" in model
-        special = claude or (provider in ("google", "vertex") and not is_plain(config))
+        special = claude or (provider in ("google", "vertex") and not settings.is_plain(config))
         server = vertex(config) if provider == "vertex" else server_of(provider)
         if server and not special:
             if provider == "vertex" and "/" not in model:
@@ -135,7 +130,7 @@ class Models:
     def _litellm(self, provider: str, model: str, name: str, config: dict[str, Any]) -> dict[str, Any]:
         """Return a target for a model that only its vendor's own API serves."""
         full = f"{litellm_name(provider)}{model}"
-        params = self._settings.params(name, config, native=True)
+        params = settings.params(self._at, name, config, native=True)
         if provider in ("bedrock", "sagemaker"):
             aws = {ours: config[key] for key, ours in _AWS.items() if config.get(key)}
             params |= {"extra": {**params.get("extra", {}), **aws}} if aws else {}
@@ -153,9 +148,9 @@ class Models:
         elif provider != "openai":
             where = {"base_url": where["base_url"] or server.base_url, "key": server.key}
         native = provider not in _AS_OPENAI
-        given = _plain(self._settings.params(name, config, native=native))
+        given = _plain(settings.params(self._at, name, config, native=native))
         given = {key: value for key, value in given.items() if key not in ("toolConfig", *CALLBACKS)}
-        made = self._code.call("call_chat", model, given, **where, **self._called(name, config))
+        made = self._at.code.call("call_chat", model, given, **where, **self._called(name, config))
         self._notes.differs("functions behind tools are called in a file next to the suite: JavaScript with `node`")
         if not where.get("key", "x"):
             self._notes.differs(f"models of {provider} are called through LiteLLM: `pip install litellm`")
@@ -163,12 +158,12 @@ class Models:
 
     def _called(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
         """Return the functions behind a model's tools, and how often it gets what they returned."""
-        callbacks = self._settings.callbacks(name, config)
+        callbacks = settings.callbacks(self._at, name, config)
         if not callbacks:
             return {}
         return {"callbacks": callbacks, "rounds": int(config.get("maxToolCallRounds") or 0)}
 
-    def _at(self, provider: str, address: str, config: dict[str, Any]) -> str:
+    def _server(self, provider: str, address: str, config: dict[str, Any]) -> str:
         """Return our name of a provider, or that of a server in the suite where the configuration says more."""
         known, server = known_providers().get(provider), server_of(provider)
         key = server.key if server else known.variable if known else ""
@@ -183,7 +178,7 @@ class Models:
     def _add(self, name: str, server: Server, config: dict[str, Any], more: dict[str, Any] | None = None) -> str:
         """Add a server, and return its name: another one where there is a different server of that name."""
         key = self._key(config, server.key)
-        headers = {str(k): converted(str(v), self._environment) for k, v in (config.get("headers") or {}).items()}
+        headers = {str(k): converted(str(v), self._at.environment) for k, v in (config.get("headers") or {}).items()}
         if config.get("organization"):
             headers["OpenAI-Organization"] = str(config["organization"])
         entry = {
@@ -226,7 +221,11 @@ def _completed(provider: str, address: str, config: dict[str, Any]) -> str:
 
 def _same_name(provider: str, model: str, config: dict[str, Any]) -> dict[str, Any] | None:
     """Return a target of a provider with an API of its own; None if it needs more than its name."""
-    if provider not in _OF_THEIR_OWN or any(config.get(key) for key in (*CALLBACKS, *_PLACES)) or has_extra(config):
+    if (
+        provider not in _OF_THEIR_OWN
+        or any(config.get(key) for key in (*CALLBACKS, *_PLACES))
+        or settings.has_extra(config)
+    ):
         return None
     if provider == "vertex" and "llama" in model:
         return None

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import shlex
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,13 +13,11 @@ import yaml
 
 from fairtrial.core.templates import TemplateError, names_in
 from fairtrial.foreign.suites import read_text
-from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
-from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError
-from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
+from fairtrial.tracks.interchange.importers._promptfoo.conversion import Conversion
+from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX
 from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import converted, to_jinja
 from fairtrial.tracks.interchange.importers._promptfoo.yaml12 import parse
 
-Message = dict[str, str]
 CONVERSATION = "_conversation"
 JAVASCRIPT = "\ue003"  # before the text of a function of a configuration in JavaScript
 _TEXTS = (".txt", ".md", ".j2", ".njk", "")
@@ -72,17 +69,10 @@ class Prompt(NamedTuple):
 class Prompts:
     """Reads the `prompts` of a configuration."""
 
-    def __init__(
-        self,
-        folder: Folder,
-        notes: Notes,
-        environment: dict[str, Any],
-        code: CodeFile,
-        filters: dict[str, Path] | None = None,  # in JavaScript, which templates use
-    ) -> None:
-        self._folder, self._notes, self._environment, self._code = folder, notes, environment, code
-        self._filters = filters or {}
-        self._uses = re.compile(rf"\|\s*(?:{'|'.join(map(re.escape, self._filters))})\b") if filters else None
+    def __init__(self, at: Conversion, filters: dict[str, Path]) -> None:  # in JavaScript, which templates use
+        self._folder, self._notes, self._environment, self._code = at.folder, at.notes, at.environment, at.code
+        self._filters = filters
+        self._uses = re.compile(rf"\|\s*(?:{'|'.join(map(re.escape, filters))})\b") if filters else None
 
     def read(self, entries: Any) -> dict[str, Prompt]:
         """Return the prompts by name."""
@@ -110,8 +100,8 @@ class Prompts:
         if isinstance(entry, dict):
             text, label = str(entry.get("raw") or entry.get("id") or ""), str(entry.get("label") or "")
             label = label or str(entry.get("id") or "" if entry.get("raw") else "")
-            for key in sorted(set(entry) - {"raw", "id", "label", "config"}):
-                self._notes.lost(f"`{key}` of prompt {label or text[:_MAX_NAME]!r}", "remove it, or set it by hand")
+            named = f"`{{}}` of prompt {label or text[:_MAX_NAME]!r}"
+            self._notes.lost_keys(entry, ("raw", "id", "label", "config"), named, "remove it, or set it by hand")
         else:
             text, label = str(entry), ""
         if not text.strip():
@@ -123,44 +113,33 @@ class Prompts:
             return self._function(function[1], function[3] or "", label, entry)
         if not self._is_file(text):
             return [(label, text)]
-        try:
+        paths: list[Path] = []
+        with self._notes.missing(f"prompt {text}"):
             paths = self._folder.find(text)
-        except MissingFileError as error:
-            self._notes.lost(f"prompt {text}", f"{error}; add the file and import again")
-            return []
         return [(f"{label}-{i}" if label and i > 1 else label or name, body)
                 for i, (name, body) in enumerate(self._in_files(paths), 1)]  # fmt: skip
 
     def _function(self, name: str, function: str, label: str, entry: Any) -> list[tuple[str, str | Prompt]]:
         """Return the prompts that functions of files make."""
         config = entry.get("config") if isinstance(entry, dict) else None
-        try:
+        with self._notes.missing(f"prompt {name}"):
             paths = self._folder.find(name)
-        except MissingFileError as error:
-            self._notes.lost(f"prompt {name}", f"{error}; add the file and import again")
-            return []
-        self._notes.differs("a function that makes a prompt gets the variables, and not which provider it is for")
-        shown = f"{Path(name).name}:{function}" if function else Path(name).name
-        return [(label or shown, Prompt(function=self._code.prompt(path, function, config))) for path in paths]
+            self._notes.differs("a function that makes a prompt gets the variables, and not which provider it is for")
+            shown = f"{Path(name).name}:{function}" if function else Path(name).name
+            return [(label or shown, Prompt(function=self._code.prompt(path, function, config))) for path in paths]
+        return []
 
     def _program(self, text: str, label: str, entry: Any) -> list[tuple[str, str | Prompt]]:
         """Return the prompt that a program prints, or that a function in JavaScript returns."""
         if text.startswith(JAVASCRIPT):
             return [(label, Prompt(function=self._code.node_prompt(text.removeprefix(JAVASCRIPT))))]
-        try:
-            command = shlex.split(text.removeprefix("exec:"))
-        except ValueError:
-            command = []
+        program, command = self._folder.command(text.removeprefix("exec:"))
         if not command:
             self._notes.lost(f"prompt {text}", "its command cannot be read; write what it prints as a template")
             return []
-        words: list[Any] = [
-            path if (path := self._folder.path / word).is_file() and not word.startswith("/") else word
-            for word in command
-        ]
         config = entry.get("config") if isinstance(entry, dict) else None
         self._notes.differs("a program that prints a prompt gets the variables, and not which provider it is for")
-        return [(label or command[0], Prompt(function=self._code.printed_prompt(words, config)))]
+        return [(label or program, Prompt(function=self._code.printed_prompt(command, config)))]
 
     def _filtered(self, body: str, messages: list[Any] | None) -> Prompt:
         """Return a prompt whose template uses filters in JavaScript."""

@@ -5,17 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fairtrial.tracks.interchange.importers._promptfoo.addresses import Addresses
-from fairtrial.tracks.interchange.importers._promptfoo.agents import Agents, mcp_servers
-from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
-from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError
+from fairtrial.tracks.interchange.importers._promptfoo import addresses, agents, own_code, services, settings
+from fairtrial.tracks.interchange.importers._promptfoo.conversion import Conversion, dict_of
+from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX
 from fairtrial.tracks.interchange.importers._promptfoo.models import Models
-from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
 from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import converted
-from fairtrial.tracks.interchange.importers._promptfoo.own_code import OwnCode
 from fairtrial.tracks.interchange.importers._promptfoo.prompts import JAVASCRIPT
-from fairtrial.tracks.interchange.importers._promptfoo.services import Services
-from fairtrial.tracks.interchange.importers._promptfoo.settings import Settings
 
 _UNKNOWN = (
     "no such target here; use the same model through a provider that fairtrial knows (docs/targets.md), "
@@ -31,14 +26,9 @@ _KEYS = {"id", "config", "label", "transform", "delay", "prompts", "env", "input
 class Providers:
     """Reads providers; `servers` has those that must be described in the suite, `tools` their MCP servers."""
 
-    def __init__(self, folder: Folder, notes: Notes, environment: dict[str, Any], code: CodeFile) -> None:
-        self._folder, self._notes, self._environment = folder, notes, environment
-        self._addresses = Addresses(folder, notes, code)
-        self._agents = Agents(folder, notes, code)
-        self._settings = Settings(folder, notes)
-        self._services = Services(folder, notes, code, self._settings)
-        self._own_code = OwnCode(folder, notes, code)
-        self._models = Models(notes, environment, code, self._settings)
+    def __init__(self, at: Conversion) -> None:
+        self._at, self._notes = at, at.notes
+        self._models = Models(at)
         self.servers = self._models.servers
         self.transforms: dict[str, Any] = {}  # by target
         self.prompts: dict[str, list[str]] = {}  # by target, if it does not get all
@@ -51,10 +41,8 @@ class Providers:
         """Return the targets, each with its own id."""
         targets: list[Any] = []
         for entry in self._entries(entries):
-            target = self.target(entry)
-            if target is None:
-                continue
-            self.add(target, entry, targets)
+            if (target := self.target(entry)) is not None:
+                self.add(target, entry, targets)
         return targets
 
     def add(self, target: Any, entry: Any, targets: list[Any]) -> Any:
@@ -75,12 +63,10 @@ class Providers:
             self.transforms[name] = given["transform"]
         if isinstance(given.get("prompts"), list):
             self.prompts[name] = [str(prompt) for prompt in given["prompts"]]
-        config = given.get("config")
-        agent = isinstance(target, dict) and str(target["target"]).startswith(_WITH_SERVERS)
-        if isinstance(config, dict):
-            self.offered += self._settings.tools(config)
-        if isinstance(config, dict) and agent:
-            self.tools[name] = mcp_servers(config)
+        config = dict_of(given.get("config"))
+        self.offered += settings.tools(self._at, config)
+        if isinstance(target, dict) and str(target["target"]).startswith(_WITH_SERVERS):
+            self.tools[name] = agents.mcp_servers(config)
             only = config["mcp"].get("tools") if self.tools[name] else None
             self.only |= {server: list(map(str, only)) for server in self.tools[name]} if only else {}
 
@@ -92,16 +78,14 @@ class Providers:
 
     def settings(self, config: Any) -> dict[str, Any]:
         """Return settings that do not come with a provider as `params`."""
-        return self._settings.params("a prompt", config if isinstance(config, dict) else {})
+        return settings.params(self._at, "a prompt", dict_of(config))
 
     def _entries(self, entries: Any) -> list[Any]:
         found: list[Any] = []
         for entry in entries if isinstance(entries, list) else [entries]:
             if isinstance(entry, str) and entry.startswith(PREFIX) and entry.endswith((".yaml", ".yml", ".json")):
-                try:
-                    found += self._entries(self._folder.data(entry))
-                except MissingFileError as error:
-                    self._notes.lost(f"provider {entry}", f"{error}; add the file and import again")
+                with self._notes.missing(f"provider {entry}"):
+                    found += self._entries(self._at.folder.data(entry))
             elif entry:
                 found.append(entry)
         return found
@@ -109,13 +93,14 @@ class Providers:
     def target(self, entry: Any) -> Any:
         """Return one target, or None if it cannot be carried over, which is noted."""
         given = _details(entry)
-        name = converted(str(given.get("id", entry)), self._environment)
+        name = converted(str(given.get("id", entry)), self._at.environment)
         if name.startswith("adaline:"):
             name = name.removeprefix("adaline:")
             self._notes.differs("models behind Adaline's gateway are called at their own providers")
-        raw: dict[str, Any] = given["config"] if isinstance(given.get("config"), dict) else {}
-        config = {k: converted(v, self._environment) if isinstance(v, str) else v for k, v in raw.items()}
-        made = self._made(name, config, raw)
+        raw, made = dict_of(given.get("config")), None
+        config = {k: converted(v, self._at.environment) if isinstance(v, str) else v for k, v in raw.items()}
+        with self._notes.missing(f"provider {name}"):
+            made = self._made(name, config, raw)
         if made is None:
             return None
         self._note_keys(given, name)
@@ -134,35 +119,30 @@ class Providers:
             self._notes.differs(
                 f"`env` of a provider: set {', '.join(map(str, given['env']))} in the environment or in a .env file"
             )
-        for key in sorted(set(given) - _KEYS):
-            self._notes.lost(f"`{key}` of provider {name}", "set it by hand, if fairtrial has it")
+        self._notes.lost_keys(given, _KEYS, f"`{{}}` of provider {name}", "set it by hand, if fairtrial has it")
 
     def _made(self, name: str, config: dict[str, Any], raw: dict[str, Any]) -> dict[str, Any] | None:
         """Return the target of a name with its configuration."""
         if _IS_ADDRESS.match(name):
-            return self._addresses.target(name, raw)
+            return addresses.target(self._at, name, raw)
         program = _PROGRAM.search(name) if not name.startswith(("openai:", "anthropic:")) else None
         if program or name.startswith(("exec:", "package:", JAVASCRIPT)):
-            return self._own_code.target(name, config, program[0] if program else "")
-        try:
-            target = self._agents.target(name, config) or self._services.target(name, config)
-            target = target or self._models.target(name, config)
-        except MissingFileError as error:
-            self._notes.lost(f"provider {name}", f"{error}; add the file and import again")
-            return None
+            return own_code.target(self._at, name, config, program[0] if program else "")
+        target = agents.target(self._at, name, config) or services.target(self._at, name, config)
+        target = target or self._models.target(name, config)
         if target is None:
             self._notes.lost(f"provider {name}", _AGENT if "sdk" in name or "agent" in name else _UNKNOWN)
             return None
         ours = str(target["target"]).startswith("bedrock:")
-        servers = mcp_servers(config) if ours or "options" not in target else {}
+        servers = agents.mcp_servers(config) if ours or "options" not in target else {}
         if str(target["target"]).startswith("python:") and servers:
             self._notes.lost(f"`mcp` of provider {name}", "use a model that `tool-agent:PROVIDER:MODEL` can ask")
         complete = "params" in target or ("options" in target and not ours)  # in the words of its own API
         if complete or str(target["target"]).startswith(("mock:", "python:")):
             return target
         if servers:
-            target, config = self._agents.with_tools(name, target, config)
-        params = self._settings.params(name, config)
+            target, config = agents.with_tools(self._at, name, target, config)
+        params = settings.params(self._at, name, config)
         return {**target, **({"params": params} if params else {})}
 
 
@@ -173,7 +153,7 @@ def _details(entry: Any) -> dict[str, Any]:
     if "id" in entry:
         return entry
     name, inner = next(iter(entry.items()), ("", {}))
-    return {"id": name, **(inner if isinstance(inner, dict) else {})}
+    return {"id": name, **dict_of(inner)}
 
 
 def target_id(target: Any) -> str:

@@ -7,7 +7,7 @@ import re
 from functools import partial
 from typing import Any, NamedTuple
 
-from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
+from fairtrial.tracks.interchange.importers._promptfoo.conversion import Notes
 from fairtrial.tracks.interchange.importers._promptfoo.prompts import Prompt
 from fairtrial.tracks.interchange.importers._promptfoo.tests import Test
 
@@ -31,7 +31,7 @@ _PLAIN = r"\{{\{{(-?)\s*{}\s*(-?)\}}\}}"
 _TAG = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
 
 
-class Row(NamedTuple):
+class VariableRow(NamedTuple):
     """One set of variables of one test."""
 
     number: int
@@ -48,7 +48,7 @@ class Row(NamedTuple):
         return f"test {self.number}"
 
 
-def note_blank(name: str, rows: list[Row], notes: Notes) -> bool:
+def note_blank(name: str, rows: list[VariableRow], notes: Notes) -> bool:
     """Note the tests in which a name has no value; return whether there are any."""
     lacking = dict.fromkeys(row.where for row in rows if name not in row.values)
     if lacking:
@@ -57,7 +57,7 @@ def note_blank(name: str, rows: list[Row], notes: Notes) -> bool:
     return bool(lacking)
 
 
-def without_problem(prompts: dict[str, Prompt], rows: list[Row]) -> tuple[dict[str, Prompt], list[Row]]:
+def without_problem(prompts: dict[str, Prompt], rows: list[VariableRow]) -> tuple[dict[str, Prompt], list[VariableRow]]:
     """Rename the variable `problem`, which is another name of the `input` in templates here."""
     if not any("problem" in row.values for row in rows):
         return prompts, rows
@@ -67,7 +67,9 @@ def without_problem(prompts: dict[str, Prompt], rows: list[Row]) -> tuple[dict[s
     return renamed, [row._replace(values={named.get(k, k): v for k, v in row.values.items()}) for row in rows]
 
 
-def as_conversations(prompts: dict[str, Prompt], rows: list[Row]) -> tuple[dict[str, Prompt], list[Row]]:
+def as_conversations(
+    prompts: dict[str, Prompt], rows: list[VariableRow]
+) -> tuple[dict[str, Prompt], list[VariableRow]]:
     """Return prompts as what an agent gets before it talks to a simulated user, who begins."""
     said = ("user", "{{ input }}")
     made = {
@@ -80,8 +82,8 @@ def as_conversations(prompts: dict[str, Prompt], rows: list[Row]) -> tuple[dict[
 
 
 def with_affixes(
-    prompts: dict[str, Prompt], rows: list[Row], defaults: dict[str, Any]
-) -> tuple[dict[str, Prompt], list[Row]]:
+    prompts: dict[str, Prompt], rows: list[VariableRow], defaults: dict[str, Any]
+) -> tuple[dict[str, Prompt], list[VariableRow]]:
     """Write texts before and after the prompt of single tests as variables."""
     for key in ("prefix", "suffix"):
         if not any((row.test.get("options") or {}).get(key) for row in rows):
@@ -107,8 +109,8 @@ def _affixed(prompt: Prompt, mark: str, *, first: bool) -> Prompt:
 
 
 def with_input(
-    prompts: dict[str, Prompt], rows: list[Row], *, keep: bool, notes: Notes, talking: bool = False
-) -> tuple[dict[str, Prompt], list[Row], list[str]]:
+    prompts: dict[str, Prompt], rows: list[VariableRow], *, keep: bool, notes: Notes, talking: bool = False
+) -> tuple[dict[str, Prompt], list[VariableRow], list[str]]:
     """Choose what the `input` of the cases is: the variable that is the question, else the prompt itself."""
     used = {name for prompt in prompts.values() for name in prompt.names}
     if talking or any(row.turns for row in rows):
@@ -143,7 +145,7 @@ def _tags(text: str) -> str:
     return " ".join(_TAG.findall(text))
 
 
-def _question(used: set[str], prompts: dict[str, Prompt], rows: list[Row]) -> str | None:
+def _question(used: set[str], prompts: dict[str, Prompt], rows: list[VariableRow]) -> str | None:
     """Return the variable that is most likely the question: by its name, else the last one that differs."""
     there = [name for name in used if any(name in row.values for row in rows)]
     if not there:

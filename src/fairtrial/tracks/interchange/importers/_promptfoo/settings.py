@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError, resolve
-from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
+from fairtrial.tracks.interchange.importers._promptfoo.conversion import Conversion, dict_of
+from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, MissingFileError, resolve
 from fairtrial.tracks.interchange.importers._promptfoo.prompts import JAVASCRIPT
 
 PARAMS = {
@@ -59,85 +59,76 @@ _SECRET = ("apiKey", "accessKeyId", "secretAccessKey", "sessionToken", "azureCli
 _PLAIN = ("response_format", "tools", "tool_choice", "reasoning_effort", "seed", "service_tier")
 
 
-class Settings:
-    """Reads the settings of a model."""
+def tools(at: Conversion, config: dict[str, Any]) -> list[Any]:
+    """Return the tools that a model is offered, as OpenAI has them."""
+    try:
+        found = resolve([config.get("tools") or [], config.get("functions") or [], _tool_config(config)], at.folder)
+    except MissingFileError:
+        return []  # `params` notes it
+    return [tool for tools in map(_openai_tools, found) if isinstance(tools, list) for tool in tools]
 
-    def __init__(self, folder: Folder, notes: Notes) -> None:
-        self._folder, self._notes = folder, notes
 
-    def tools(self, config: dict[str, Any]) -> list[Any]:
-        """Return the tools that a model is offered, as OpenAI has them."""
-        try:
-            found = resolve(
-                [config.get("tools") or [], config.get("functions") or [], _tool_config(config)], self._folder
-            )
-        except MissingFileError:
-            return []  # `params` notes it
-        return [tool for tools in map(_openai_tools, found) if isinstance(tools, list) for tool in tools]
-
-    def callbacks(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
-        """Return the functions behind tools: code in JavaScript, or files with the name of a function."""
-        found: dict[str, Any] = {}
-        for key in CALLBACKS:
-            given = config.get(key)
-            for tool, code in (given if isinstance(given, dict) else {}).items():
-                if not isinstance(code, str):
-                    self._notes.lost(f"the function behind {tool} of provider {name}", "write it into a file")
-                elif code.startswith(PREFIX):
-                    file, _, function = code.removeprefix(PREFIX).rpartition(":")
-                    if not file:
-                        file, function = function, ""
-                    found[str(tool)] = (self._folder.find(file)[0], function)
-                else:
-                    found[str(tool)] = code.removeprefix(JAVASCRIPT).strip().rstrip(";")
-        return found
-
-    def note_secrets(self, config: dict[str, Any]) -> None:
-        """Say that keys which are in the configuration are not copied."""
-        for key in _SECRET:
-            if config.get(key) and "\ue000" not in str(config[key]):
-                self._notes.differs(
-                    "keys written into the configuration are not copied: set the provider's variable in the "
-                    "environment or in a .env file next to the suite"
-                )
-
-    def params(self, name: str, config: dict[str, Any], *, native: bool = False) -> dict[str, Any]:
-        """Return the `params` of a target; keys themselves are never copied."""
-        self.note_secrets(config)
-        params: dict[str, Any] = {}
-        extra: dict[str, Any] = {}
-        flat = _flat(config)
-        if native and isinstance(flat.get("toolConfig"), dict):
-            flat = _with_openai_tools(flat)
-        for key, value in flat.items():
-            if value is None or key in IGNORED:
-                continue
-            if key == "context" and re.match(r"vertex:.*(?:claude|llama)", name):
-                self._notes.differs(
-                    "`context` of Claude and Llama at Vertex is not sent, as in promptfoo: write it as a system message"
-                )
-            elif key in PARAMS:
-                params[PARAMS[key]] = [value] if PARAMS[key] == "stop" and isinstance(value, str) else value
-            elif key in EXTRA:
-                extra[key] = value
+def callbacks(at: Conversion, name: str, config: dict[str, Any]) -> dict[str, Any]:
+    """Return the functions behind tools: code in JavaScript, or files with the name of a function."""
+    found: dict[str, Any] = {}
+    for key in CALLBACKS:
+        for tool, code in dict_of(config.get(key)).items():
+            if not isinstance(code, str):
+                at.notes.lost(f"the function behind {tool} of provider {name}", "write it into a file")
+            elif code.startswith(PREFIX):
+                file, _, function = code.removeprefix(PREFIX).rpartition(":")
+                if not file:
+                    file, function = function, ""
+                found[str(tool)] = (at.folder.find(file)[0], function)
             else:
-                self._notes.lost(
-                    f"config `{key}` of provider {name}", "if the API takes it, put it under `params: {extra: …}`"
-                )
-        passthrough = config.get("passthrough")
-        extra |= passthrough if isinstance(passthrough, dict) else {}
-        try:
-            extra = {key: _openai_tools(value) if key == "tools" else value
-                     for key, value in resolve(extra, self._folder).items()}  # fmt: skip
-        except MissingFileError as error:
-            self._notes.lost(f"a file in the config of provider {name}", f"{error}; add it and import again")
-            extra = {}
-        if ":responses" in name and isinstance(form := extra.pop("response_format", None), dict):
-            shape = form.get("json_schema") or form
-            extra["text"] = {"format": {**shape, "type": form.get("type")}}
-        if extra:
-            params["extra"] = extra
-        return params
+                found[str(tool)] = code.removeprefix(JAVASCRIPT).strip().rstrip(";")
+    return found
+
+
+def note_secrets(at: Conversion, config: dict[str, Any]) -> None:
+    """Say that keys which are in the configuration are not copied."""
+    for key in _SECRET:
+        if config.get(key) and "\ue000" not in str(config[key]):
+            at.notes.differs(
+                "keys written into the configuration are not copied: set the provider's variable in the "
+                "environment or in a .env file next to the suite"
+            )
+
+
+def params(at: Conversion, name: str, config: dict[str, Any], *, native: bool = False) -> dict[str, Any]:
+    """Return the `params` of a target; keys themselves are never copied."""
+    note_secrets(at, config)
+    params: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
+    flat = _flat(config)
+    if native and isinstance(flat.get("toolConfig"), dict):
+        flat = _with_openai_tools(flat)
+    for key, value in flat.items():
+        if value is None or key in IGNORED:
+            continue
+        if key == "context" and re.match(r"vertex:.*(?:claude|llama)", name):
+            at.notes.differs(
+                "`context` of Claude and Llama at Vertex is not sent, as in promptfoo: write it as a system message"
+            )
+        elif key in PARAMS:
+            params[PARAMS[key]] = [value] if PARAMS[key] == "stop" and isinstance(value, str) else value
+        elif key in EXTRA:
+            extra[key] = value
+        else:
+            at.notes.lost(
+                f"config `{key}` of provider {name}", "if the API takes it, put it under `params: {extra: …}`"
+            )
+    given, extra = {**extra, **dict_of(config.get("passthrough"))}, {}
+    with at.notes.missing(f"a file in the config of provider {name}", advice="add it and import again"):
+        extra = resolve(given, at.folder)
+    if "tools" in extra:
+        extra["tools"] = _openai_tools(extra["tools"])
+    if ":responses" in name and isinstance(form := extra.pop("response_format", None), dict):
+        shape = form.get("json_schema") or form
+        extra["text"] = {"format": {**shape, "type": form.get("type")}}
+    if extra:
+        params["extra"] = extra
+    return params
 
 
 def _openai_tools(tools: Any) -> Any:
@@ -178,8 +169,7 @@ def _lower_types(value: Any) -> Any:
 
 
 def _tool_config(config: dict[str, Any]) -> list[Any]:
-    given = config.get("toolConfig")
-    return given.get("tools") or [] if isinstance(given, dict) else []
+    return dict_of(config.get("toolConfig")).get("tools") or []
 
 
 def _with_openai_tools(config: dict[str, Any]) -> dict[str, Any]:

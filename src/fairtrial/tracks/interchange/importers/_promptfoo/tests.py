@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl
 from fairtrial.core.errors import FairtrialError
 from fairtrial.foreign.suites import read_text
 from fairtrial.tables.hub import HubSource, fetch
-from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError, load
-from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
+from fairtrial.tracks.interchange.importers._promptfoo.conversion import Conversion
+from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, load
 from fairtrial.tracks.interchange.importers._promptfoo.runtime import load as load_function
 from fairtrial.tracks.interchange.importers._promptfoo.runtime import node
 
@@ -39,179 +39,172 @@ _ALONE = {
 }  # fmt: skip
 
 
-class Tests:
-    """Reads the tests of a configuration."""
+def read(at: Conversion, config: dict[str, Any]) -> list[Test]:
+    """Return every test, merged with what the configuration says for all."""
+    default = _default(at, config.get("defaultTest"))
+    tests = [merged(default, test) for test in _tests(at, config.get("tests"))]
+    for scenario in _loaded(at, config.get("scenarios")):
+        if isinstance(scenario, dict):
+            tests += _scenario(at, scenario, default)
+    if not tests and not config.get("tests") and not config.get("scenarios"):
+        tests = [merged(default, {})]
+    return tests
 
-    def __init__(self, folder: Folder, notes: Notes, *, run_code: bool = False) -> None:
-        self._folder, self._notes, self._run_code = folder, notes, run_code
 
-    def read(self, config: dict[str, Any]) -> list[Test]:
-        """Return every test, merged with what the configuration says for all."""
-        default = self.default(config.get("defaultTest"))
-        tests = [merged(default, test) for test in self._tests(config.get("tests"))]
-        for scenario in self._loaded(config.get("scenarios")):
-            if isinstance(scenario, dict):
-                tests += self._scenario(scenario, default)
-        if not tests and not config.get("tests") and not config.get("scenarios"):
-            tests = [merged(default, {})]
-        return tests
+def _default(at: Conversion, value: Any) -> Test:
+    """Return the default test, which may be in a file."""
+    if isinstance(value, str):
+        with at.notes.missing(f"defaultTest {value}"):
+            value = at.folder.data(value)
+    return value if isinstance(value, dict) else {}
 
-    def default(self, value: Any) -> Test:
-        """Return the default test, which may be in a file."""
-        if isinstance(value, str):
-            try:
-                value = self._folder.data(value)
-            except MissingFileError as error:
-                self._notes.lost(f"defaultTest {value}", f"{error}; add the file and import again")
-        return value if isinstance(value, dict) else {}
 
-    def _scenario(self, scenario: Test, default: Test) -> Iterator[Test]:
-        shared = list(self._tests(scenario.get("config"))) or [{}]
-        for data in shared:
-            for test in list(self._tests(scenario.get("tests"))) or [{}]:
-                yield merged(merged(default, data), test)
+def _scenario(at: Conversion, scenario: Test, default: Test) -> Iterator[Test]:
+    shared = list(_tests(at, scenario.get("config"))) or [{}]
+    for data in shared:
+        for test in list(_tests(at, scenario.get("tests"))) or [{}]:
+            yield merged(merged(default, data), test)
 
-    def _loaded(self, value: Any) -> list[Any]:
-        """Return a list whose entries may be in files."""
-        found: list[Any] = []
-        for item in value if isinstance(value, list) else [value] if value else []:
-            if isinstance(item, str):
-                try:
-                    loaded = self._folder.data(item)
-                    found += loaded if isinstance(loaded, list) else [loaded]
-                except MissingFileError as error:
-                    self._notes.lost(f"scenarios {item}", f"{error}; add the file and import again")
-            else:
-                found.append(item)
-        return found
 
-    def _tests(self, value: Any) -> Iterator[Test]:
-        if value is None:
-            return
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, str):
-                yield from self._file(item)
-            elif isinstance(item, dict) and isinstance(item.get("path"), str) and "vars" not in item:
-                yield from self._file(item["path"], item.get("config"))
-            elif isinstance(item, dict):
-                yield item
-            else:
-                self._notes.lost(f"test {item!r}"[:80], "a test is a mapping with `vars` and `assert`")
+def _loaded(at: Conversion, value: Any) -> list[Any]:
+    """Return a list whose entries may be in files."""
+    found: list[Any] = []
+    for item in value if isinstance(value, list) else [value] if value else []:
+        if isinstance(item, str):
+            with at.notes.missing(f"scenarios {item}"):
+                found += _listed(at.folder.data(item))
+        else:
+            found.append(item)
+    return found
 
-    def _file(self, name: str, config: Any = None) -> Iterator[Test]:
-        if name.startswith(_HUB):
-            yield from self._on_hub(name)
-            return
-        if re.match(r"https?:", name):
-            self._notes.lost(f"tests {name}", "download the rows as a file and import again")
-            return
-        program = _PROGRAM.fullmatch(name.removeprefix(PREFIX))
-        if program:
-            yield from self._made(program[1], program[2] or "", config)
-            return
-        try:
-            paths = self._folder.find(name)
-        except MissingFileError as error:
-            self._notes.lost(f"tests {name}", f"{error}; add the file and import again")
-            return
+
+def _tests(at: Conversion, value: Any) -> Iterator[Test]:
+    if value is None:
+        return
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, str):
+            yield from _file(at, item)
+        elif isinstance(item, dict) and isinstance(item.get("path"), str) and "vars" not in item:
+            yield from _file(at, item["path"], item.get("config"))
+        elif isinstance(item, dict):
+            yield item
+        else:
+            at.notes.lost(f"test {item!r}"[:80], "a test is a mapping with `vars` and `assert`")
+
+
+def _file(at: Conversion, name: str, config: Any = None) -> Iterator[Test]:
+    if name.startswith(_HUB):
+        yield from _on_hub(at, name)
+    elif re.match(r"https?:", name):
+        at.notes.lost(f"tests {name}", "download the rows as a file and import again")
+    elif program := _PROGRAM.fullmatch(name.removeprefix(PREFIX)):
+        yield from _made(at, program[1], program[2] or "", config)
+    else:
+        paths: list[Path] = []
+        with at.notes.missing(f"tests {name}"):
+            paths = at.folder.find(name)
         for path in paths:
-            yield from self._in_file(path)
+            yield from _in_file(at, path)
 
-    def _on_hub(self, address: str) -> Iterator[Test]:
-        """Yield the rows of a dataset of the Hugging Face Hub, whose columns are variables."""
-        name, _, query = address.removeprefix(_HUB).partition("?")
-        options = dict(parse_qsl(query))
-        limit = options.get("limit", "")
-        source = HubSource(
-            name=f"hf://{name}",
-            config=options.get("subset") or options.get("config"),
-            split=options.get("split", "test"),
-            head=int(limit) if limit.isdecimal() else None,
+
+def _on_hub(at: Conversion, address: str) -> Iterator[Test]:
+    """Yield the rows of a dataset of the Hugging Face Hub, whose columns are variables."""
+    name, _, query = address.removeprefix(_HUB).partition("?")
+    options = dict(parse_qsl(query))
+    limit = options.get("limit", "")
+    source = HubSource(
+        name=f"hf://{name}",
+        config=options.get("subset") or options.get("config"),
+        split=options.get("split", "test"),
+        head=int(limit) if limit.isdecimal() else None,
+    )
+    try:
+        copy = fetch(source, at.folder.path)
+    except FairtrialError as error:
+        at.notes.lost(f"tests {address}", f"{error}; or write `dataset: {{path: hf://{name}}}` by hand")
+        return
+    for row in load(copy.file):
+        yield {"vars": row}
+
+
+def _made(at: Conversion, name: str, function: str, config: Any) -> Iterator[Test]:
+    """Return the tests that a program makes, if it may be run."""
+    if not at.run_code:
+        advice = "a program: import with --run-code to run it, or write the tests that it makes into a file"
+        at.notes.lost(f"tests {name}", advice)
+        return
+    given = [config] if config is not None else []
+    try:
+        path = str(at.folder.find(name)[0].resolve())
+        tests = (
+            load_function(path, function or "generate_tests")(*given)
+            if path.endswith(".py")
+            else node(path, function, given)
         )
-        try:
-            copy = fetch(source, self._folder.path)
-        except FairtrialError as error:
-            self._notes.lost(f"tests {address}", f"{error}; or write `dataset: {{path: hf://{name}}}` by hand")
-            return
-        for row in load(copy.file):
-            yield {"vars": row}
+    except (Exception, SystemExit) as error:  # code of the user's may raise anything
+        at.notes.lost(f"tests {name}", f"running it failed: {type(error).__name__}: {error}")
+        return
+    yield from _tests(at, tests)
 
-    def _made(self, name: str, function: str, config: Any) -> Iterator[Test]:
-        """Return the tests that a program makes, if it may be run."""
-        if not self._run_code:
-            advice = "a program: import with --run-code to run it, or write the tests that it makes into a file"
-            self._notes.lost(f"tests {name}", advice)
-            return
-        given = [config] if config is not None else []
-        try:
-            path = str(self._folder.find(name)[0].resolve())
-            tests = (
-                load_function(path, function or "generate_tests")(*given)
-                if path.endswith(".py")
-                else node(path, function, given)
-            )
-        except (Exception, SystemExit) as error:  # code of the user's may raise anything
-            self._notes.lost(f"tests {name}", f"running it failed: {type(error).__name__}: {error}")
-            return
-        yield from self._tests(tests)
 
-    def _in_file(self, path: Path) -> Iterator[Test]:
-        if path.suffix == ".csv":
-            yield from self._table(path)
-        elif path.suffix in (".json", ".jsonl", ".yaml", ".yml"):
-            try:
-                loaded = load(path)
-            except MissingFileError as error:
-                self._notes.lost(f"tests {path.name}", str(error))
-                return
-            for item in loaded if isinstance(loaded, list) else [loaded]:
-                if isinstance(item, dict):
-                    # A mapping without any key of a test is a row of variables.
-                    yield item if {"vars", "assert", "options", "description"} & set(item) else {"vars": item}
-                elif isinstance(item, str):
-                    yield from self._file(item)
-        else:
-            self._notes.lost(f"tests {path.name}", "save the rows as .csv, .json, .jsonl or .yaml and import again")
+def _in_file(at: Conversion, path: Path) -> Iterator[Test]:
+    if path.suffix == ".csv":
+        yield from _table(at, path)
+    elif path.suffix in (".json", ".jsonl", ".yaml", ".yml"):
+        loaded: Any = []
+        with at.notes.missing(f"tests {path.name}", advice=""):
+            loaded = load(path)
+        for item in loaded if isinstance(loaded, list) else [loaded]:
+            if isinstance(item, dict):
+                # A mapping without any key of a test is a row of variables.
+                yield item if {"vars", "assert", "options", "description"} & set(item) else {"vars": item}
+            elif isinstance(item, str):
+                yield from _file(at, item)
+    else:
+        at.notes.lost(f"tests {path.name}", "save the rows as .csv, .json, .jsonl or .yaml and import again")
 
-    def _table(self, path: Path) -> Iterator[Test]:
-        """Read tests from a table with promptfoo's columns: `__expected`, `__prefix`, `__description` and so on."""
-        rows = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
-        for row in rows:
-            test: Test = {"vars": {}, "assert": [], "options": {}, "metadata": {}}
-            for key, value in row.items():
-                if key is not None and isinstance(value, str):
-                    self._cell(test, key.strip(), value, path.name)
-            self._configure(test)
-            yield {key: value for key, value in test.items() if value or key == "vars"}
 
-    def _cell(self, test: Test, key: str, value: str, file: str) -> None:
-        if not key.startswith("__"):
-            test["vars"][key] = value
-        elif not value.strip():
-            return
-        elif re.fullmatch(r"__expected\d*", key):
-            test["assert"].append(short_form(value.strip()))
-        elif key in ("__prefix", "__suffix"):
-            test["options"][key[2:]] = value
-        elif key in ("__description", "__threshold", "__metric"):
-            test[key[2:]] = value
-        elif key.startswith("__metadata:"):
-            name = key.removeprefix("__metadata:")
-            listed = [part.strip() for part in re.split(r"(?<!\\),", value)]
-            test["metadata"][name.removesuffix("[]")] = listed if name.endswith("[]") else value
-        elif match := re.fullmatch(r"__config:(?:__expected(\d*):)?(\w+)", key):
-            test.setdefault("config", {})[int(match[1] or 1), match[2]] = value
-        else:
-            self._notes.lost(f"column `{key}` of {file}", "set it by hand, if fairtrial has it")
+def _table(at: Conversion, path: Path) -> Iterator[Test]:
+    """Read tests from a table with promptfoo's columns: `__expected`, `__prefix`, `__description` and so on."""
+    rows = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
+    for row in rows:
+        test: Test = {"vars": {}, "assert": [], "options": {}, "metadata": {}}
+        for key, value in row.items():
+            if key is not None and isinstance(value, str):
+                _cell(at, test, key.strip(), value, path.name)
+        _configure(test)
+        yield {key: value for key, value in test.items() if value or key == "vars"}
 
-    def _configure(self, test: Test) -> None:
-        """Apply the columns that are about the assertions of the row."""
-        for (number, key), value in test.pop("config", {}).items():
-            if number <= len(test["assert"]):
-                test["assert"][number - 1][key] = float(value) if key in ("threshold", "weight") else value
-        if metric := test.pop("metric", None):
-            for check in test["assert"]:
-                check.setdefault("metric", metric)
+
+def _cell(at: Conversion, test: Test, key: str, value: str, file: str) -> None:
+    if not key.startswith("__"):
+        test["vars"][key] = value
+    elif not value.strip():
+        return
+    elif re.fullmatch(r"__expected\d*", key):
+        test["assert"].append(short_form(value.strip()))
+    elif key in ("__prefix", "__suffix"):
+        test["options"][key[2:]] = value
+    elif key in ("__description", "__threshold", "__metric"):
+        test[key[2:]] = value
+    elif key.startswith("__metadata:"):
+        name = key.removeprefix("__metadata:")
+        listed = [part.strip() for part in re.split(r"(?<!\\),", value)]
+        test["metadata"][name.removesuffix("[]")] = listed if name.endswith("[]") else value
+    elif match := re.fullmatch(r"__config:(?:__expected(\d*):)?(\w+)", key):
+        test.setdefault("config", {})[int(match[1] or 1), match[2]] = value
+    else:
+        at.notes.lost(f"column `{key}` of {file}", "set it by hand, if fairtrial has it")
+
+
+def _configure(test: Test) -> None:
+    """Apply the columns that are about the assertions of the row."""
+    for (number, key), value in test.pop("config", {}).items():
+        if number <= len(test["assert"]):
+            test["assert"][number - 1][key] = float(value) if key in ("threshold", "weight") else value
+    if metric := test.pop("metric", None):
+        for check in test["assert"]:
+            check.setdefault("metric", metric)
 
 
 def short_form(text: str) -> Test:

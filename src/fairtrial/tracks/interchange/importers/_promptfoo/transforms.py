@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fairtrial.tracks.interchange.importers._promptfoo.code import CodeFile
-from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, Folder, MissingFileError
-from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
+from fairtrial.tracks.interchange.importers._promptfoo.conversion import Conversion
+from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX
 from fairtrial.tracks.interchange.importers._promptfoo.prompts import JAVASCRIPT
 
 _PATH = r"((?:\??\.?\[\s*(?:\d+|'[^']+'|\"[^\"]+\")\s*\]|\??\.[A-Za-z_$][\w$]*)*)"
@@ -27,8 +26,6 @@ _OF_TEXT = (
 )
 _STRUCTURED = re.compile(rf"\boutput\s*(?:\?\.)?(?:\[|\.(?!(?:{_OF_TEXT})\b)[A-Za-z_$])")
 _MEMBER = re.compile(rf"output{_PATH}")
-
-
 _STATEMENT = re.compile(
     r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:const|let|var|if|for|while|return|try|switch|function|throw)\b", re.DOTALL
 )
@@ -44,49 +41,40 @@ def is_structured(code: str) -> bool:
     return _STRUCTURED.search(code) is not None
 
 
-class Transforms:
-    """Turns transforms into `extract`."""
+def extraction(at: Conversion, transform: Any, where: str) -> dict[str, Any] | None:
+    """Return the `extract` of a transform; None if there is none, which is noted."""
+    text = str(transform).removeprefix(JAVASCRIPT).strip().rstrip(";").strip()
+    if text in ("output", ""):
+        return None
+    if text.startswith(PREFIX):
+        return _file(at, text, where)
+    if simple := _simple(text):
+        return simple
+    if _NODE.search(text) or re.search(r"\bcontext\b", text):
+        at.notes.lost(f"transform `{text[:60]}`", _ADVICE, where)
+        return None
+    body = text if is_body(text) else f"return ({text});"
+    if re.match(r"(?:\([^()]*\)|\w+)\s*=>|function\b", text):
+        body = f"return ({text})(output, context);"
+    if is_structured(text):
+        body = f"output = JSON.parse(output); {body}"
+    return {"python": at.code.transform(f"function (output, context) {{ {body} }}")}
 
-    def __init__(self, folder: Folder, notes: Notes, code: CodeFile) -> None:
-        self._folder, self._notes, self._code = folder, notes, code
 
-    def extraction(self, transform: Any, where: str) -> dict[str, Any] | None:
-        """Return the `extract` of a transform; None if there is none, which is noted."""
-        text = str(transform).removeprefix(JAVASCRIPT).strip().rstrip(";").strip()
-        if text in ("output", ""):
-            return None
-        if text.startswith(PREFIX):
-            return self._file(text, where)
-        simple = _simple(text)
-        if simple is not None:
-            return simple
-        if _NODE.search(text) or re.search(r"\bcontext\b", text):
-            self._notes.lost(f"transform `{text[:60]}`", _ADVICE, where)
-            return None
-        body = text if is_body(text) else f"return ({text});"
-        if re.match(r"(?:\([^()]*\)|\w+)\s*=>|function\b", text):
-            body = f"return ({text})(output, context);"
-        if is_structured(text):
-            body = f"output = JSON.parse(output); {body}"
-        return {"python": self._code.transform(f"function (output, context) {{ {body} }}")}
-
-    def _file(self, text: str, where: str) -> dict[str, Any] | None:
-        name, _, function = text.removeprefix(PREFIX).partition(":")
-        try:
-            path = self._folder.find(name)[0]
-            if path.suffix == ".py":
-                return {"python": self._code.file_transform(path, function or "get_transform")}
-            source = self._folder.text(name)
-        except MissingFileError as error:
-            self._notes.lost(f"transform {text}", f"{error}; add the file and import again", where)
-            return None
-        if path.suffix not in (".js", ".cjs", ".mjs") or _NODE.search(source):
-            self._notes.lost(f"transform {text}", _ADVICE, where)
-            return None
-        source = re.sub(r"^\s*export\s+default\s+", "module.exports = ", source, count=1, flags=re.MULTILINE)
-        pick = f"module.exports[{function!r}]" if function else "(module.exports.default || module.exports)"
-        body = f"const module = {{exports: {{}}}};\n{source}\nreturn {pick}(output, context);"
-        return {"python": self._code.transform(f"function (output, context) {{ {body} }}")}
+def _file(at: Conversion, text: str, where: str) -> dict[str, Any] | None:
+    name, _, function = text.removeprefix(PREFIX).partition(":")
+    with at.notes.missing(f"transform {text}", where):
+        path = at.folder.find(name)[0]
+        if path.suffix == ".py":
+            return {"python": at.code.file_transform(path, function or "get_transform")}
+        source = at.folder.text(name)
+        if path.suffix in (".js", ".cjs", ".mjs") and not _NODE.search(source):
+            source = re.sub(r"^\s*export\s+default\s+", "module.exports = ", source, count=1, flags=re.MULTILINE)
+            pick = f"module.exports[{function!r}]" if function else "(module.exports.default || module.exports)"
+            body = f"const module = {{exports: {{}}}};\n{source}\nreturn {pick}(output, context);"
+            return {"python": at.code.transform(f"function (output, context) {{ {body} }}")}
+        at.notes.lost(f"transform {text}", _ADVICE, where)
+    return None
 
 
 def _simple(text: str) -> dict[str, Any] | None:

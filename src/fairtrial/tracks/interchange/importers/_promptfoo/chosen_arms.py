@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairtrial.tracks.interchange.importers._promptfoo.notes import Notes
+from fairtrial.tracks.interchange.importers._promptfoo.conversion import Notes
 from fairtrial.tracks.interchange.importers._promptfoo.prompts import Prompt
 from fairtrial.tracks.interchange.importers._promptfoo.providers import Providers, target_id
 from fairtrial.tracks.interchange.importers._promptfoo.tests import Test
@@ -12,7 +12,7 @@ from fairtrial.tracks.interchange.importers._promptfoo.tests import Test
 KEYS = {"provider", "providers", "prompts"}  # of a test
 
 
-class Asked:
+class ChosenArms:
     """Says which targets and conditions the case of a test is for; a provider of its own becomes another target."""
 
     def __init__(
