@@ -17,8 +17,8 @@ from fairtrial.analyse.run import Run
 from fairtrial.core.errors import ProblemsError
 from fairtrial.core.secrets import keys_in, without_keys
 from fairtrial.core.variables import Variables
-from fairtrial.tracks.interchange.results._values import scrub
 from fairtrial.tracks.interchange.traces.redact import Redactor
+from fairtrial.tracks.interchange.values import scrub
 
 R = "aB3dE5gH7jK9mN2pQ4sT6vX8zC1wY0uI"  # 32 characters, random enough; put together so that no scanner takes it for real
 HEX = hashlib.sha256(b"key").hexdigest()

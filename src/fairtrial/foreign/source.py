@@ -53,6 +53,11 @@ class Source:
             return file.read(_HEAD)
         raise AssertionError
 
+    def beside(self, name: str) -> Source | None:
+        """Return the file of this name in the same folder, packed or not."""
+        paths = (self.path.parent / f"{name}{packed}" for packed in ("", ".gz"))
+        return next((Source(path) for path in paths if path.is_file()), None)
+
     def open(self) -> IO[bytes]:
         """Open it for reading, unpacked."""
         with self._reading():

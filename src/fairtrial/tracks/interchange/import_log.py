@@ -20,8 +20,8 @@ from fairtrial.foreign.results import SHARE, Columns, Contestant, Log, Sample
 from fairtrial.store import Store, rows
 from fairtrial.store.imports import ImportedRun
 from fairtrial.text.printable import counted
-from fairtrial.tracks.interchange.results._values import name_of
 from fairtrial.tracks.interchange.samples import arm_of, case_of, outcome_of, score_of
+from fairtrial.tracks.interchange.values import name_of
 
 _BATCH = 2000
 _MAX_REPEATS = 2**20

@@ -20,7 +20,7 @@ from fairtrial.store import Store
 from fairtrial.store.imports import ImportedRun, attempts_at, find_imported, is_cared_for
 from fairtrial.tracks.interchange.import_log import Choice, LogWriter
 from fairtrial.tracks.interchange.results._frame import frame_log, is_frame
-from fairtrial.tracks.interchange.results._values import name_of
+from fairtrial.tracks.interchange.values import name_of
 
 Happened = Literal["imported", "already there", "older attempt"]
 

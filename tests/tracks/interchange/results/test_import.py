@@ -17,9 +17,9 @@ import fairtrial as ft
 from fairtrial.core.errors import FairtrialError
 from fairtrial.foreign.results import Columns
 from fairtrial.store import Store
-from fairtrial.tracks.interchange.results._values import mark_of, name_of, params_of, scrub, tidy
 from fairtrial.tracks.interchange.results._zip import Zip, ZipError
 from fairtrial.tracks.interchange.results.table import Rows
+from fairtrial.tracks.interchange.values import mark_of, name_of, params_of, scrub, tidy
 from tests.e2e.conftest import cli  # noqa: F401 - a fixture
 from tests.tracks.interchange.results.conftest import DATA
 

@@ -7,18 +7,8 @@ from typing import Any
 
 from fairtrial.core.trace import ToolCall, Trace, short
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source, picked
-from fairtrial.tracks.interchange.results._values import (
-    clean_text,
-    dict_of,
-    expected_of,
-    list_of,
-    mark_of,
-    milliseconds_of,
-    name_of,
-    number_of,
-    params_of,
-    tidy,
-)
+from fairtrial.tracks.interchange.results._record import Record
+from fairtrial.tracks.interchange.values import name_of, tidy
 
 PASS = "pass"  # noqa: S105
 
@@ -38,75 +28,70 @@ class Deepeval:
 
 
 def _log(source: Source, columns: Columns) -> Log:
-    document = dict_of(source.document)
-    given = dict_of(document.get("hyperparameters"))
-    name = name_of(given.get("model") or document.get("identifier") or source.name.removesuffix(".json"))
-    metrics = [name_of(one.get("metric")) for one in list_of(document.get("metricsScores")) if isinstance(one, dict)]
-    conversations = list_of(document.get("conversationalTestCases"))
+    document = Record(source.document)
+    name = document.name("hyperparameters.model", "identifier", default=source.name.removesuffix(".json"))
+    metrics = [one.name("metric") for one in document.records("metricsScores")]
+    cases = [*document.listed("testCases"), *document.listed("conversationalTestCases")]
     return Log(
         tool="deepeval",
-        name=name_of(document.get("testFile") or document.get("datasetAlias") or "deepeval"),
+        name=document.name("testFile", "datasetAlias", default="deepeval"),
         sources=(source,),
-        samples=lambda: (
-            _sample(case, name, columns) for case in [*list_of(document.get("testCases")), *conversations]
-        ),
-        arms={name: Contestant(name=name, model=name, params=params_of(given) if given else None)},
+        samples=lambda: (_sample(Record(case), name, columns) for case in cases),
+        arms={name: Contestant(name=name, model=name, params=document.params("hyperparameters"))},
         metrics=(*metrics, PASS),
         notes=["a metric that could not be computed has no score here; DeepEval counts it as failed in `pass`"],
         missing=["when it was run", "the version of DeepEval", "calls of the model that failed"],
     )
 
 
-def _sample(case: dict[str, Any], arm: str, columns: Columns) -> Sample:
+def _sample(case: Record, arm: str, columns: Columns) -> Sample:
     scores, unscored, notes = {}, {}, {}
-    for metric in list_of(case.get("metricsData")):
-        name = name_of(metric.get("name"))
-        mark = mark_of(metric.get("score"))
+    for metric in map(Record, case.listed("metricsData")):
+        name, mark = metric.name("name"), metric.mark("score")
         if mark is None:
-            unscored[name] = clean_text(metric.get("error")) or "DeepEval recorded no score"
+            unscored[name] = metric.text("error") or "DeepEval recorded no score"
         else:
             scores[name] = mark
         if metric.get("reason"):
-            notes[name] = clean_text(metric["reason"])
+            notes[name] = metric.text("reason")
     if isinstance(case.get("success"), bool):
-        scores[PASS] = float(case["success"])
-    given = {name: case[name] for name in ("context", "expectedTools") if case.get(name)}
-    metadata = tidy({**given, **dict_of(case.get("metadata")), **dict_of(case.get("additionalMetadata"))})
-    asked = clean_text(case.get("input")) or _turns(case)
+        scores[PASS] = float(case.get("success"))
+    given = {name: case.get(name) for name in ("context", "expectedTools") if case.get(name)}
+    metadata = tidy({**given, **case.record("metadata").fields, **case.record("additionalMetadata").fields})
+    context = tidy(case.listed("retrievalContext"))
     return Sample(
         question=Question(
-            id=name_of(case.get("name") or case.get("order", "case")),
-            input=asked,
-            expected=expected_of(case.get("expectedOutput") or case.get("expectedOutcome")),
-            tags=tuple(name_of(tag) for tag in list_of(case.get("tags"))),
+            id=name_of(case.fields.get("name") or case.fields.get("order", "case")),
+            input=case.text("input") or _turns(case),
+            expected=case.expected("expectedOutput", "expectedOutcome"),
+            tags=case.tags("tags"),
             metadata=metadata,
             **picked(metadata, columns),
         ),
         arm=arm,
-        answer=clean_text(case.get("actualOutput")),
+        answer=case.text("actualOutput"),
         scores=scores,
         unscored=unscored,
         notes=notes,
-        cost_usd=number_of(case.get("tokenCost")),
-        latency_ms=milliseconds_of(case.get("completionTime")),
-        trace=_trace(case.get("toolsCalled")),
-        details={"retrieval_context": tidy(context)} if (context := list_of(case.get("retrievalContext"))) else None,
+        cost_usd=case.number("tokenCost"),
+        latency_ms=case.milliseconds("completionTime"),
+        trace=_trace(case.records("toolsCalled")),
+        details={"retrieval_context": context} if context else None,
     )
 
 
-def _turns(case: dict[str, Any]) -> str:
-    turns = [turn for turn in list_of(case.get("turns")) if isinstance(turn, dict)]
-    return "\n\n".join(f"{str(turn.get('role', '')).upper()}: {clean_text(turn.get('content'))}" for turn in turns)
+def _turns(case: Record) -> str:
+    turns = case.records("turns")
+    return "\n\n".join(f"{str(turn.fields.get('role', '')).upper()}: {turn.text('content')}" for turn in turns)
 
 
-def _trace(called: Any) -> dict[str, Any] | None:
+def _trace(called: list[Record]) -> dict[str, Any] | None:
     calls = [
         ToolCall(
-            tool=name_of(call.get("name") or "tool"),
-            arguments=tidy(call.get("inputParameters") or call.get("input_parameters")),
-            result=short(clean_text(call.get("output"))),
+            tool=call.name("name", default="tool"),
+            arguments=tidy(call.get("inputParameters", "input_parameters")),
+            result=short(call.text("output")),
         )
-        for call in list_of(called)
-        if isinstance(call, dict)
+        for call in called
     ]
     return Trace(tool_calls=tuple(calls)).as_dict() if calls else None

@@ -23,7 +23,7 @@ from fairtrial.tracks.interchange.results._inspect_file import (
     zipped_header,
     zipped_samples,
 )
-from fairtrial.tracks.interchange.results._values import (
+from fairtrial.tracks.interchange.values import (
     expected_of,
     failure_of,
     mark_of,

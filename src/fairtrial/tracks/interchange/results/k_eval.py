@@ -9,15 +9,8 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Scale
 from fairtrial.core.trace import ToolCall, Trace
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source
-from fairtrial.tracks.interchange.results._values import (
-    clean_text,
-    dict_of,
-    expected_of,
-    list_of,
-    name_of,
-    number_of,
-    seconds_of,
-)
+from fairtrial.tracks.interchange.results._record import Record
+from fairtrial.tracks.interchange.values import clean_text, name_of
 
 MARKS = ("factual_adherence", "completeness", "helpfulness_and_clarity")
 MEAN = "mean_mark"
@@ -32,9 +25,8 @@ class KEval:
         """Rows have the details of every run; the file next to them names k-eval."""
         if source.suffix == ".jsonl":
             return {"run_details", "evaluation_name", "sample_idx"} <= source.first.keys()
-        return {"schema_version", "evaluation_results", "eval_library"} <= source.keys and dict_of(
-            source.document["eval_library"]
-        ).get("name") == "k-eval"
+        whole = {"schema_version", "evaluation_results", "eval_library"} <= source.keys
+        return whole and Record(source.document).get("eval_library.name") == "k-eval"
 
     def read(self, sources: Sequence[Source], columns: Columns) -> Iterator[Log]:
         """Yield one log per detailed file."""
@@ -42,47 +34,36 @@ class KEval:
         wholes = {source.path.name.split(".")[0]: source for source in sources if source.suffix == ".json"}
         for source in wholes.values():
             stem = source.name.removesuffix(_WHOLE)
-            beside = [source.path.parent / f"{stem}{_DETAILED}{packed}" for packed in ("", ".gz")]
-            found = next((path for path in beside if path.is_file()), None)
+            found = source.beside(f"{stem}{_DETAILED}")
             if found is None:
                 raise FairtrialError(f"{source.name} has means alone: put {stem}{_DETAILED} next to it")
-            rows.setdefault(found, Source(found))
+            rows.setdefault(found.path, found)
         for path, source in rows.items():
-            yield _log(source, wholes.get(path.name.split(".")[0]) or _beside(source))
-
-
-def _beside(source: Source) -> Source | None:
-    path = source.path.parent / f"{source.name.removesuffix(_DETAILED)}{_WHOLE}"
-    return Source(path) if path.is_file() else None
+            beside = source.beside(f"{source.name.removesuffix(_DETAILED)}{_WHOLE}")
+            yield _log(source, wholes.get(path.name.split(".")[0]) or beside)
 
 
 def _log(source: Source, whole: Source | None) -> Log:
-    facts = dict_of(whole.document) if whole else {}
-    first = source.first
+    facts, first = Record(whole.document if whole else None), source.first
     name = str(first.get("evaluation_name", "")).split("/")[0]
+    hashes = (result.get("source_data.dataset_sha256") for result in facts.records("evaluation_results"))
     return Log(
         tool="k-eval",
-        version=str(dict_of(facts.get("eval_library")).get("version") or ""),
+        version=str(facts.get("eval_library.version") or ""),
         name=name_of(name or source.name),
         sources=(source,),
-        samples=lambda: (sample for row in source.records() for sample in _samples(row)),
+        samples=lambda: (sample for row in source.records() for sample in _samples(Record(row))),
         arms=_Arms(),
         metrics=(MEAN, *MARKS),
         scales=dict.fromkeys((MEAN, *MARKS), _SCALE),
-        created=seconds_of(facts.get("retrieved_timestamp")),
-        dataset_sha256=_dataset_sha256(facts),
+        created=facts.time("retrieved_timestamp"),
+        dataset_sha256=next(map(str, filter(None, hashes)), ""),
         notes=[
             f"`{MEAN}` is the mean of the three marks, which is the score of fairtrial's golden_judge too",
             "k-eval keeps unverified claims by case and condition: each is with the first answer there",
         ],
         missing=["tokens of single answers", "the judge's model"],
     )
-
-
-def _dataset_sha256(facts: dict[str, Any]) -> str:
-    """Return the hash of the golden dataset, which every condition has."""
-    given = (dict_of(dict_of(result).get("source_data")) for result in list_of(facts.get("evaluation_results")))
-    return next((str(data["dataset_sha256"]) for data in given if data.get("dataset_sha256")), "")
 
 
 class _Arms(dict[str, Contestant]):
@@ -92,46 +73,42 @@ class _Arms(dict[str, Contestant]):
         return Contestant(name=name, condition=name)
 
 
-def _samples(row: dict[str, Any]) -> Iterator[Sample]:
-    asked = dict_of(row.get("input"))
-    question = Question(
-        id=name_of(row["sample_idx"]),
-        input=clean_text(asked.get("raw")),
-        expected=expected_of(asked.get("reference")),
-    )
-    reasons = dict_of(dict_of(row.get("evaluation")).get("details"))
-    condition = name_of(str(row["evaluation_name"]).partition("/")[2] or row["evaluation_name"])
-    claims = [clean_text(claim) for claim in list_of(reasons.get("unverified_claims"))]
-    for place, run in enumerate(list_of(row.get("run_details"))):
-        repeat = int(number_of(run.get("repetition_index")) or 0)
-        scores = {mark: value for mark in MARKS if (value := number_of(run.get(mark))) is not None}
+def _samples(row: Record) -> Iterator[Sample]:
+    number, own = row.fields["sample_idx"], row.fields["evaluation_name"]
+    question = Question(id=name_of(number), input=row.text("input.raw"), expected=row.expected("input.reference"))
+    reasons = row.record("evaluation.details")
+    condition = name_of(str(own).partition("/")[2] or own)
+    claims = [clean_text(claim) for claim in reasons.listed("unverified_claims")]
+    for place, run in enumerate(map(Record, row.listed("run_details"))):
+        repeat = int(run.number("repetition_index") or 0)
+        scores = {mark: value for mark in MARKS if (value := run.number(mark)) is not None}
         if len(scores) == len(MARKS):
             scores[MEAN] = sum(scores.values()) / len(scores)
         notes = {
             mark: clean_text(given[repeat])
             for mark in MARKS
-            if len(given := list_of(reasons.get(f"{mark}_reasonings"))) > repeat
+            if len(given := reasons.listed(f"{mark}_reasonings")) > repeat
         }
         yield Sample(
             question=question,
             arm=condition,
             repeat=max(0, repeat),
-            answer=clean_text(run.get("agent_response")),
+            answer=run.text("agent_response"),
             scores=scores,
             notes={MEAN: "; ".join(f"{mark}: {note}" for mark, note in notes.items()), **notes},
-            latency_ms=number_of(run.get("duration_ms")),
-            cost_usd=number_of(run.get("cost_usd")),
-            reasoning=clean_text(run.get("reasoning_trace")) or None,
-            model=name_of(row["model_id"]) if row.get("model_id") else None,
+            latency_ms=run.number("duration_ms"),
+            cost_usd=run.number("cost_usd"),
+            reasoning=run.text("reasoning_trace") or None,
+            model=row.name("model_id") or None,
             trace=_trace(row, repeat),
             details={"unverified_claims": claims} if claims and place == 0 else None,
         )
 
 
-def _trace(row: dict[str, Any], repeat: int) -> dict[str, Any] | None:
+def _trace(row: Record, repeat: int) -> dict[str, Any] | None:
     calls = [
-        ToolCall(tool=name_of(step.get("tool_name") or step.get("extracted_value") or "tool"))
-        for step in list_of(row.get("answer_attribution"))
-        if dict_of(step).get("source") == "mcp_tool" and step.get("repetition_index", 0) == repeat
+        ToolCall(tool=step.name("tool_name", "extracted_value", default="tool"))
+        for step in row.records("answer_attribution")
+        if step.get("source") == "mcp_tool" and step.fields.get("repetition_index", 0) == repeat
     ]
     return Trace(tool_calls=tuple(calls)).as_dict() if calls else None

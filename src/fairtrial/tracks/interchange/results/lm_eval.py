@@ -16,9 +16,9 @@ import msgspec
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Scale
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source, picked
-from fairtrial.tracks.interchange.results._values import (
+from fairtrial.tracks.interchange.results._record import Record
+from fairtrial.tracks.interchange.values import (
     chat_or_text,
-    clean_text,
     dict_of,
     expected_of,
     list_of,
@@ -43,19 +43,17 @@ class LmEval:
         """The results have versions of tasks; samples have documents and the metrics that were computed."""
         if source.suffix == ".jsonl":
             return {"doc_id", "doc", "resps"} <= source.first.keys()
-        return {"results", "versions", "n-shot"} <= source.keys or {
-            "results",
-            "configs",
-            "lm_eval_version",
-        } <= source.keys
+        older, newer = {"results", "versions", "n-shot"}, {"results", "configs", "lm_eval_version"}
+        return older <= source.keys or newer <= source.keys
 
     def read(self, sources: Sequence[Source], columns: Columns) -> Iterator[Log]:
         """Yield a log for every group of tasks, and for every task in no group."""
         results = {source.path: source for source in sources if source.suffix == ".json"}
         samples = {source.path: source for source in sources if source.suffix == ".jsonl"}
-        for path in [*samples]:
-            if (found := _results_of(path)) is not None:
-                results.setdefault(found, Source(found))
+        for source in samples.values():
+            if match := _SAMPLES.fullmatch(source.name):
+                found = source.beside(f"results_{match['date']}.json")
+                results |= {found.path: found} if found and found.path not in results else {}
         for path, source in results.items():
             beside = {found: samples.pop(found) if found in samples else Source(found) for found in _samples_of(path)}
             if not beside:
@@ -74,14 +72,6 @@ def _task(source: Source) -> str:
     return match["task"] if match else source.name.removesuffix(".jsonl").removeprefix("samples_")
 
 
-def _results_of(samples: Path) -> Path | None:
-    match = _SAMPLES.fullmatch(samples.name.removesuffix(".gz"))
-    if match is None:
-        return None
-    paths = [samples.parent / f"results_{match['date']}.json{packed}" for packed in ("", ".gz")]
-    return next((path for path in paths if path.is_file()), None)
-
-
 def _samples_of(results: Path) -> list[Path]:
     """Return the samples of exactly this run: the same date, and a task of its own in the name."""
     match = _RESULTS.fullmatch(results.name.removesuffix(".gz"))
@@ -97,20 +87,18 @@ def _samples_of(results: Path) -> list[Path]:
 class _Results:
     def __init__(self, source: Source | None, samples: dict[str, Source], columns: Columns) -> None:
         self.source, self.samples, self.columns = source, samples, columns
-        self.facts: dict[str, Any] = dict_of(source.document) if source else {}
+        self.facts = Record(source.document if source else None)
         if source:
             source.release()
         self.arm = self._arm_name()
 
     def _arm_name(self) -> str:
-        config = dict_of(self.facts.get("config"))
-        given = config.get("model_args")
-        named = (
-            dict_of(given)
-            if isinstance(given, dict)
-            else dict(part.split("=", 1) for part in str(given or "").split(",") if "=" in part)
+        given = self.facts.get("config.model_args")
+        if not isinstance(given, dict):
+            given = dict(part.split("=", 1) for part in str(given or "").split(",") if "=" in part)
+        name = (
+            self.facts.get("model_name") or Record(given).get("model", "pretrained") or self.facts.get("config.model")
         )
-        name = self.facts.get("model_name") or named.get("model") or named.get("pretrained") or config.get("model")
         return name_of(name or next(iter(self.samples.values())).path.parent.name or "model")
 
     def logs(self) -> Iterator[Log]:
@@ -124,7 +112,8 @@ class _Results:
 
     def _groups(self) -> dict[str, list[str]]:
         """Return the tasks of every group that is in no other one, if there are samples of them."""
-        subtasks = {name: list_of(tasks) for name, tasks in dict_of(self.facts.get("group_subtasks")).items() if tasks}
+        given = self.facts.record("group_subtasks").fields
+        subtasks = {name: list_of(tasks) for name, tasks in given.items() if tasks}
         inner = {task for tasks in subtasks.values() for task in tasks}
 
         def leaves(name: str, depth: int) -> Iterator[str]:
@@ -135,13 +124,9 @@ class _Results:
         return {name: tasks for name, tasks in groups.items() if any(task in self.samples for task in tasks)}
 
     def _log(self, name: str, tasks: list[str], *, in_group: bool) -> Log:
-        facts, config = self.facts, dict_of(dict_of(self.facts.get("configs")).get(tasks[0]))
-        lower = [
-            metric
-            for task in tasks
-            for metric, higher in dict_of(dict_of(facts.get("higher_is_better")).get(task)).items()
-            if higher is False
-        ]
+        facts, config = self.facts, Record(self.facts.record("configs").fields.get(tasks[0]))
+        higher = [dict_of(self.facts.record("higher_is_better").fields.get(task)) for task in tasks]
+        lower = [metric for one in higher for metric, is_better in one.items() if is_better is False]
         sources = tuple(self.samples[task] for task in tasks)
         log = Log(
             tool="lm-eval",
@@ -153,29 +138,26 @@ class _Results:
             arms={self.arm: self._contestant(config)},
             metrics=tuple(self._metrics(tasks)),
             scales=dict.fromkeys(lower, _LOWER),
-            created=number_of(facts.get("date")),
+            created=facts.number("date"),
             missing=["tokens, time and cost of single answers"],
         )
         return log
 
-    def _contestant(self, config: dict[str, Any]) -> Contestant:
-        kwargs = {
-            **dict_of(config.get("generation_kwargs")),
-            **dict_of(dict_of(self.facts.get("config")).get("gen_kwargs")),
-        }
+    def _contestant(self, config: Record) -> Contestant:
+        kwargs = {**config.record("generation_kwargs").fields, **self.facts.record("config.gen_kwargs").fields}
         shots = config.get("num_fewshot")
         params = {**params_of(kwargs), **({"num_fewshot": shots} if isinstance(shots, int) else {})}
         return Contestant(
             name=self.arm,
             model=self.arm,
-            provider=name_of(self.facts.get("model_source") or "lm-eval"),
-            system=clean_text(self.facts.get("system_instruction")),
+            provider=self.facts.name("model_source", default="lm-eval"),
+            system=self.facts.text("system_instruction"),
             params=params if self.facts else None,
         )
 
     def _metrics(self, tasks: list[str]) -> Iterator[str]:
         """Yield the metrics that lm-eval reports for the first of these tasks, as they are named here."""
-        reported = dict_of(dict_of(self.facts.get("results")).get(tasks[0]))
+        reported = dict_of(self.facts.record("results").fields.get(tasks[0]))
         pairs = [key.split(",", 1) for key in reported if "," in key and "_stderr," not in key]
         filters = {pair[1] for pair in pairs}
         for metric, kind in pairs:

@@ -6,18 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source
-from fairtrial.tracks.interchange.results._values import (
-    clean_text,
-    dict_of,
-    expected_of,
-    failure_of,
-    list_of,
-    mark_of,
-    milliseconds_of,
-    name_of,
-    seconds_of,
-    usage_of,
-)
+from fairtrial.tracks.interchange.results._record import Record
+from fairtrial.tracks.interchange.values import clean_text, dict_of, failure_of, mark_of, name_of
 
 CORRECT = "correct"
 
@@ -42,19 +32,19 @@ class OpenaiEvals:
             for row in source.records():
                 spec = spec or dict_of(row.get("spec"))
                 ended = ended or "final_report" in row
-            yield _log(source, spec, ended=ended)
+            yield _log(source, Record(spec), ended=ended)
 
 
-def _log(source: Source, spec: dict[str, Any], *, ended: bool) -> Log:
-    functions = list_of(spec.get("completion_fns"))
+def _log(source: Source, spec: Record, *, ended: bool) -> Log:
+    functions = spec.listed("completion_fns")
     arm = name_of((functions[0] if functions else spec.get("model_name")) or "model")
     return Log(
         tool="openai-evals",
-        name=name_of(spec.get("eval_name") or spec.get("base_eval") or source.name),
+        name=spec.name("eval_name", "base_eval", default=source.name),
         sources=(source,),
         samples=lambda: _samples(source, arm),
         arms={arm: Contestant(name=arm, model=arm, provider="openai")},
-        created=seconds_of(spec.get("created_at")),
+        created=spec.time("created_at"),
         unfinished="" if ended else "the log has no final report: the run was still going, or was stopped",
         missing=["the version of the tool", "what was sent with the requests"],
     )
@@ -72,31 +62,25 @@ def _samples(source: Source, arm: str) -> Iterator[Sample]:
 
 
 def _sample(name: str, arm: str, events: dict[str, list[dict[str, Any]]]) -> Sample:
-    match = events["match"][-1] if "match" in events else {}
-    sampling = events["sampling"][-1] if "sampling" in events else {}
+    match, sampling = (Record(events[kind][-1] if kind in events else None) for kind in ("match", "sampling"))
     errors = events.get("error", [])
     scores = {}
-    if (correct := mark_of(match.get("correct"))) is not None:
+    if (correct := match.mark("correct")) is not None:
         scores[CORRECT] = correct
     for one in events.get("metrics", []):
         scores |= {name_of(n): mark for n, v in one.items() if n != "at" and (mark := mark_of(v)) is not None}
-    sampled = match.get("sampled", sampling.get("sampled"))
+    sampled = match.fields.get("sampled", sampling.get("sampled"))
     answer = sampled[0] if isinstance(sampled, list) and sampled else sampled
     failed = bool(errors) and not scores
-    usage = dict_of(sampling.get("usage"))
     return Sample(
-        question=Question(
-            id=name_of(name),
-            input=clean_text(sampling.get("prompt")),
-            expected=expected_of(match.get("expected")),
-        ),
+        question=Question(id=name_of(name), input=sampling.text("prompt"), expected=match.expected("expected")),
         arm=arm,
         repeat=0,
         answer=None if failed else clean_text(answer),
         failure=failure_of(errors[-1].get("message") or errors[-1].get("error") or errors[-1]) if failed else None,
         scores=scores,
-        usage=usage_of(usage.get("prompt_tokens"), usage.get("completion_tokens")) if usage else None,
-        model=name_of(sampling["model"]) if sampling.get("model") else None,
-        started_at=seconds_of(sampling.get("at")),
-        latency_ms=milliseconds_of(sampling.get("latency")),
+        usage=sampling.usage("usage.prompt_tokens", "usage.completion_tokens"),
+        model=sampling.name("model") or None,
+        started_at=sampling.time("at"),
+        latency_ms=sampling.milliseconds("latency"),
     )

@@ -16,18 +16,15 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source, picked
 from fairtrial.foreign.source import MAX_DOCUMENT, decode
-from fairtrial.tracks.interchange.results._values import (
+from fairtrial.tracks.interchange.results._record import Record
+from fairtrial.tracks.interchange.values import (
     clean_text,
     dict_of,
     expected_of,
-    failure_of,
     list_of,
     mark_of,
     name_of,
     number_of,
-    params_of,
-    seconds_of,
-    tidy,
     usage_of,
 )
 
@@ -77,17 +74,17 @@ class Promptfoo:
                 yield _Evaluation(source, {}, source.records, columns).log()
             else:
                 document = dict_of(source.document)
-                results = dict_of(document.get("results"))
-                yield _Evaluation(source, document, partial(_rows_of, results), columns).log()
+                yield _Evaluation(source, document, partial(_rows_of, document.get("results")), columns).log()
                 source.release()
 
 
-def _rows_of(results: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _rows_of(given: Any) -> Iterator[dict[str, Any]]:
     """Yield the rows; old versions have a table of tests and prompts alone."""
+    results = Record(given)
     if results.get("results"):
-        yield from list_of(results["results"])
+        yield from results.listed("results")
         return
-    for number, line in enumerate(list_of(dict_of(results.get("table")).get("body"))):
+    for number, line in enumerate(results.listed("table.body")):
         for column, output in enumerate(list_of(line.get("outputs"))):
             named = {"testIdx": number, "promptIdx": column, "response": {"output": output.get("text")}}
             yield {**output, **named, "success": output.get("pass"), "testCase": dict_of(line.get("test"))}
@@ -95,145 +92,131 @@ def _rows_of(results: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 class _Evaluation:
     def __init__(self, source: Source, document: dict[str, Any], rows: Rows, columns: Columns, part: str = "") -> None:
-        self.source, self.document, self.rows, self.columns, self.part = source, document, rows, columns, part
-        results = dict_of(document.get("results"))
-        self.prompts = list_of(results.get("prompts")) or list_of(
-            dict_of(dict_of(results.get("table")).get("head")).get("prompts")
-        )
-        self.config = dict_of(document.get("config"))
+        self.source, self.rows, self.columns, self.part = source, rows, columns, part
+        self.document = Record(document)
+        self.prompts = [Record(one) for one in self.document.listed("results.prompts", "results.table.head.prompts")]
+        self.config = self.document.record("config")
         self.arms: dict[int, str] = {}
         self.ids: dict[bytes, str] = {}
 
     def log(self) -> Log:
-        facts, results = dict_of(self.document.get("metadata")), dict_of(self.document.get("results"))
         for number, prompt in enumerate(self.prompts):
-            self._arm(number, dict_of(prompt).get("provider"), dict_of(prompt))
-        errors = number_of(dict_of(results.get("stats")).get("errors"))
+            self._arm(number, prompt.get("provider"), prompt)
+        errors = self.document.number("results.stats.errors")
         notes = ["`pass` is what promptfoo calls success; `score` is the weighted mean of the assertions"]
         if errors:
             notes.append(f"promptfoo counts {errors:g} errors as a score of 0 in its sums; here they are failures")
         return Log(
             tool="promptfoo",
-            version=str(facts.get("promptfooVersion") or ""),
-            name=name_of(self.config.get("description") or self.source.name.rsplit(".", 1)[0]),
+            version=str(self.document.get("metadata.promptfooVersion") or ""),
+            name=self.config.name("description", default=self.source.name.rsplit(".", 1)[0]),
             part=self.part,
             sources=(self.source,),
             samples=self._samples,
             arms={self.arms[number]: self._contestant(number) for number in range(len(self.prompts))},
             metrics=(PASS, SCORE, *self._named()),
-            created=seconds_of(results.get("timestamp") or facts.get("evaluationCreatedAt")),
+            created=self.document.time("results.timestamp", "metadata.evaluationCreatedAt"),
             notes=notes,
         )
 
     def _named(self) -> list[str]:
-        metrics = (dict_of(dict_of(prompt).get("metrics")) for prompt in self.prompts)
         # Those without a count are derived from the others, for the whole evaluation.
-        return list(dict.fromkeys(name_of(n) for one in metrics for n in dict_of(one.get("namedScoresCount"))))
+        counts = (prompt.record("metrics.namedScoresCount").fields for prompt in self.prompts)
+        return list(dict.fromkeys(name_of(name) for one in counts for name in one))
 
-    def _arm(self, number: int, provider: Any, prompt: dict[str, Any]) -> str:
+    def _arm(self, number: int, provider: Any, prompt: Record) -> str:
         """Return the name of an arm, a provider with a prompt."""
         if number not in self.arms:
-            given = dict_of(provider)
-            name = name_of((given.get("label") or given.get("id")) if given else provider or "provider")
-            if len({dict_of(one).get("label") or dict_of(one).get("raw") for one in self.prompts}) > 1:
-                label = str(prompt.get("label") or prompt.get("raw") or number)
+            given = Record(provider)
+            name = given.name("label", "id") if given else name_of(provider or "provider")
+            if len({one.get("label", "raw") for one in self.prompts}) > 1:
+                label = str(prompt.get("label", "raw") or number)
                 name = f"{name}/{name_of(label)[:40]}"
             taken = set(self.arms.values())
             self.arms[number] = name if name not in taken else f"{name} ({number + 1})"
         return self.arms[number]
 
     def _contestant(self, number: int) -> Contestant:
-        prompt = dict_of(self.prompts[number])
-        name = prompt.get("provider")
-        providers = [one for one in list_of(self.config.get("providers")) if isinstance(one, dict)]
-        given = next((one for one in providers if name in (one.get("label"), one.get("id"))), {})
+        name = self.prompts[number].get("provider")
+        providers = self.config.records("providers")
+        given = next((one for one in providers if name in (one.get("label"), one.get("id"))), Record(None))
         maker, _, model = str(given.get("id") or name or "").partition(":")
         return Contestant(
             name=self.arms[number],
             model=name_of(model.rpartition(":")[2] or maker),
             provider=name_of(maker),
-            params=params_of(dict_of(given.get("config"))) if given else None,
+            params=(given.params("config") or {}) if given else None,
         )
 
     def _samples(self) -> Iterator[Sample]:
-        for row in self.rows():
-            yield self._sample(row)
+        return (self._sample(row) for row in map(Record, self.rows()))
 
-    def _sample(self, row: dict[str, Any]) -> Sample:
-        response, grading = dict_of(row.get("response")), dict_of(row.get("gradingResult"))
-        arm = self._arm(int(number_of(row.get("promptIdx")) or 0), row.get("provider"), dict_of(row.get("prompt")))
-        failed = row.get("failureReason") == _ERROR or (row.get("failureReason") is None and response.get("error"))
-        tokens = dict_of(response.get("tokenUsage") or row.get("tokenUsage"))
-        cost = number_of(row.get("cost"))
-        scores = {} if failed else self._scores(row)
+    def _sample(self, row: Record) -> Sample:
+        reason, finish = row.get("failureReason"), row.get("response.finishReason")
+        arm = self._arm(int(row.number("promptIdx") or 0), row.get("provider"), row.record("prompt"))
+        failed = reason == _ERROR or (reason is None and row.get("response.error"))
         return Sample(
             question=self._question(row),
             arm=arm,
-            answer=None if failed else clean_text(response.get("output")),
-            failure=failure_of(row.get("error") or response.get("error")) if failed else None,
-            scores=scores,
-            notes={PASS: clean_text(grading.get("reason")), SCORE: clean_text(grading.get("reason"))},
-            details=_assertions(grading),
-            usage=_usage(tokens),
-            latency_ms=number_of(row.get("latencyMs")),
-            cost_usd=cost or None,  # 0 is what promptfoo writes if it does not know a price
-            finish_reason=response["finishReason"] if isinstance(response.get("finishReason"), str) else None,
+            answer=None if failed else row.text("response.output"),
+            failure=row.failure("error", "response.error") if failed else None,
+            scores={} if failed else self._scores(row),
+            notes=dict.fromkeys((PASS, SCORE), row.text("gradingResult.reason")),
+            details=_assertions(row.record("gradingResult")),
+            usage=_usage(row.record("response.tokenUsage", "tokenUsage")),
+            latency_ms=row.number("latencyMs"),
+            cost_usd=row.number("cost") or None,  # 0 is what promptfoo writes if it does not know a price
+            finish_reason=finish if isinstance(finish, str) else None,
         )
 
-    def _scores(self, row: dict[str, Any]) -> dict[str, float]:
-        named = {
-            name_of(n): v for n, value in dict_of(row.get("namedScores")).items() if (v := mark_of(value)) is not None
-        }
-        own = {
-            PASS: None if row.get("success") is None else mark_of(bool(row["success"])),
-            SCORE: mark_of(row.get("score")),
-        }
-        return {**named, **{name: value for name, value in own.items() if value is not None}}
+    def _scores(self, row: Record) -> dict[str, float]:
+        passed, named = row.get("success"), row.record("namedScores").fields.items()
+        own = {PASS: None if passed is None else float(bool(passed)), SCORE: row.mark("score")}
+        marks = {**{name_of(name): mark_of(value) for name, value in named}, **own}
+        return {name: value for name, value in marks.items() if value is not None}
 
-    def _question(self, row: dict[str, Any]) -> Question:
+    def _question(self, row: Record) -> Question:
         """Return the test; a repeat is the same test under another number."""
-        test = dict_of(row.get("testCase"))
-        variables = dict_of(test.get("vars")) or dict_of(row.get("vars"))
-        asserts = [one for one in list_of(test.get("assert")) if isinstance(one, dict)]
+        test, variables = row.record("testCase"), row.record("testCase.vars", "vars").fields
+        asserts = [one.fields for one in test.records("assert")]
         key = canonical_json([test.get("description"), variables, asserts])
         if key not in self.ids:
             name = name_of(test.get("description") or content_hash(variables)[:12])
             taken = set(self.ids.values())
             self.ids[key] = name if name not in taken else f"{name} ({len(taken) + 1})"
         references = [one.get("value") for one in asserts if one.get("type") in _REFERENCE]
-        metadata = tidy(dict_of(test.get("metadata")))
+        metadata = test.tidy("metadata")
         texts = {str(name): clean_text(value) for name, value in variables.items()}
         asked = next(iter(texts.values())) if len(texts) == 1 else "\n".join(f"{n}: {t}" for n, t in texts.items())
         return Question(
             id=self.ids[key],
-            input=asked or clean_text(dict_of(row.get("prompt")).get("raw")),
+            input=asked or row.text("prompt.raw"),
             expected=expected_of(references[0]) if references else None,
             metadata=metadata,
             **picked(metadata, self.columns),
         )
 
 
-def _assertions(grading: dict[str, Any]) -> dict[str, Any] | None:
-    parts = [part for part in list_of(grading.get("componentResults")) if isinstance(part, dict)]
+def _assertions(grading: Record) -> dict[str, Any] | None:
+    parts = grading.records("componentResults")
     if not parts:
         return None
     passed = sum(bool(part.get("pass")) for part in parts)
-    weights = {name_of(n): number_of(w) for n, w in dict_of(grading.get("namedScoreWeights")).items()}
+    weights = {name_of(n): number_of(w) for n, w in grading.record("namedScoreWeights").fields.items()}
     return {
         "assertions": {"passed": passed, "failed": len(parts) - passed},
         **({"weights": weights} if weights else {}),
     }
 
 
-def _usage(tokens: dict[str, Any]) -> Any:
-    if not any(tokens.get(name) for name in ("prompt", "completion", "total")):
+def _usage(tokens: Record) -> Any:
+    if not tokens.get("prompt", "completion", "total"):
         return None
-    more = dict_of(tokens.get("completionDetails"))
     return usage_of(
         tokens.get("prompt"),
         tokens.get("completion"),
-        cache_read=more.get("cacheReadInputTokens") or 0,
-        reasoning=more.get("reasoning") or 0,
+        cache_read=tokens.get("completionDetails.cacheReadInputTokens") or 0,
+        reasoning=tokens.get("completionDetails.reasoning") or 0,
     )
 
 

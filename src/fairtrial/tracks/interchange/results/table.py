@@ -12,7 +12,7 @@ from fairtrial.core.registry import nearest
 from fairtrial.foreign.results import SCORE, Columns, Log, Question, Sample
 from fairtrial.foreign.source import Source
 from fairtrial.tables import TableOptions, format_of, missing_extra, rows_of
-from fairtrial.tracks.interchange.results._values import (
+from fairtrial.tracks.interchange.values import (
     clean_text,
     expected_of,
     failure_of,
