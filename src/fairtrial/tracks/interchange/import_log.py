@@ -27,7 +27,7 @@ _BATCH = 2000
 _MAX_REPEATS = 2**20
 
 
-class Choice(NamedTuple):
+class ImportChoice(NamedTuple):
     """What the user chose."""
 
     columns: Columns
@@ -47,7 +47,7 @@ class OutsideError(Exception):
 class Ranges:
     """The scales of metrics: as the tool or the user says, else 0 to 1 as long as all values are."""
 
-    def __init__(self, log: Log, choice: Choice, primary: str | None) -> None:
+    def __init__(self, log: Log, choice: ImportChoice, primary: str | None) -> None:
         named = {name: scale for name, scale in choice.scales.items() if name}
         self.scales: dict[str, Scale] = {**log.scales, **named}
         if "" in choice.scales and primary is not None:
@@ -74,7 +74,7 @@ class Ranges:
 class LogWriter:
     """Writes one log. If a value is outside the scale assumed for its metric, the log is read again."""
 
-    def __init__(self, log: Log, choice: Choice, store: Store, variables: Variables, target: ImportedRun) -> None:
+    def __init__(self, log: Log, choice: ImportChoice, store: Store, variables: Variables, target: ImportedRun) -> None:
         self.log, self.choice, self.store, self.variables, self.target = log, choice, store, variables, target
         self.primary = self._choose()
         self.ranges = Ranges(log, choice, self.primary)

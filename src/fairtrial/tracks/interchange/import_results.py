@@ -18,7 +18,7 @@ from fairtrial.foreign.results import Columns, Log, reader_of, recognise
 from fairtrial.foreign.source import Source
 from fairtrial.store import Store
 from fairtrial.store.imports import ImportedRun, attempts_at, find_imported, is_cared_for
-from fairtrial.tracks.interchange.import_log import Choice, LogWriter
+from fairtrial.tracks.interchange.import_log import ImportChoice, LogWriter
 from fairtrial.tracks.interchange.results._frame import frame_log, is_frame
 from fairtrial.tracks.interchange.values import name_of
 
@@ -49,7 +49,7 @@ def import_all(
     scales: Mapping[str, Scale] | None = None,
 ) -> list[Import]:
     """Import files, folders or a data frame; every log in them becomes a run."""
-    choice = Choice(columns or Columns(), dict(scales or {}))
+    choice = ImportChoice(columns or Columns(), dict(scales or {}))
     logs = [frame_log(data, choice.columns)] if is_frame(data) else _logs(data, format, choice.columns)
     variables = variables_of()
     done = [_import(log, choice, store, variables) for log in _newest_attempts_first(list(logs))]
@@ -128,7 +128,7 @@ def _unknown(source: Source) -> str:
 # -- one log --------------------------------------------------------------------------------------
 
 
-def _import(log: Log, choice: Choice, store: Store, variables: Variables) -> Import:
+def _import(log: Log, choice: ImportChoice, store: Store, variables: Variables) -> Import:
     key = canonical_json([log.tool, log.part, [s.sha256 for s in log.sources], log.lineage, choice])
     digest = hashlib.sha256(key).digest()
     run_id = dated_id(log.created, digest)

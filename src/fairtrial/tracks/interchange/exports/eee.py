@@ -49,12 +49,12 @@ def write_folder(run: Run, folder: Path) -> None:
         for target, record in zip(_targets(run), records(run), strict=True):
             path = Path("data", _plain(run.record.suite_name), *_model_folders(record), _file_name(run, target))
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            parts[target] = stack.enter_context(_Part(record, folder, path))
+            parts[target] = stack.enter_context(_RecordFiles(record, folder, path))
         for told in run.told_trials():
             parts[told.trial.target].add(told)
 
 
-class _Part:
+class _RecordFiles:
     """Writes the rows of one record, then the record with their number and checksum."""
 
     def __init__(self, record: dict[str, Any], folder: Path, path: Path) -> None:
@@ -64,7 +64,7 @@ class _Part:
             arm, metric = result["evaluation_result_id"].split("#", 1)
             self._results.setdefault(arm, {})[metric] = result
 
-    def __enter__(self) -> _Part:
+    def __enter__(self) -> _RecordFiles:
         self._file = self._place.with_name(f"{self._place.name}_samples.jsonl").open("wb")
         self._checksum, self._rows, self._unscored = hashlib.sha256(), 0, 0
         return self

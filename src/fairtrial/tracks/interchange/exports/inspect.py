@@ -10,13 +10,13 @@ from typing import IO
 
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import Told
-from fairtrial.tracks.interchange.exports.inspect_log import Log, logs_of, only_log
+from fairtrial.tracks.interchange.exports.inspect_log import ArmLog, logs_of, only_log
 from fairtrial.tracks.interchange.exports.inspect_sample import encode, summary_of
 
 
 def write(run: Run, file: IO[bytes]) -> None:
     """Write the log of a run with one arm, streamed."""
-    with _Writer(only_log(run), file) as writer:
+    with _EvalFile(only_log(run), file) as writer:
         for told in run.told_trials():
             writer.add(told)
 
@@ -27,18 +27,18 @@ def write_folder(run: Run, folder: Path) -> None:
         writers = {}
         for log in logs_of(run):
             file = stack.enter_context((folder / log.file_name).open("wb"))
-            writers[log.arm.name] = stack.enter_context(_Writer(log, file))
+            writers[log.arm.name] = stack.enter_context(_EvalFile(log, file))
         for told in run.told_trials():
             writers[told.trial.arm].add(told)
 
 
-class _Writer:
+class _EvalFile:
     """Writes one log. Summaries are kept in a temporary file until all samples are written."""
 
-    def __init__(self, log: Log, file: IO[bytes]) -> None:
+    def __init__(self, log: ArmLog, file: IO[bytes]) -> None:
         self._log, self._file = log, file
 
-    def __enter__(self) -> _Writer:
+    def __enter__(self) -> _EvalFile:
         self._zip = zipfile.ZipFile(self._file, "w", zipfile.ZIP_DEFLATED, compresslevel=6)
         self._summaries = tempfile.TemporaryFile()
         self._count = 0

@@ -26,7 +26,7 @@ _CONFIG = ("temperature", "top_p", "top_k", "max_tokens", "frequency_penalty", "
 _PLAIN = re.compile(r"[^A-Za-z0-9.-]+")
 
 
-class Log(NamedTuple):
+class ArmLog(NamedTuple):
     """The log of one arm: `header` is all of it but the samples."""
 
     arm: Arm
@@ -46,7 +46,7 @@ class Log(NamedTuple):
         return sample_of(told, self.model, self.scorer)
 
 
-def only_log(run: Run) -> Log:
+def only_log(run: Run) -> ArmLog:
     """Return the log of a run with one arm."""
     logs = logs_of(run)
     if len(logs) > 1:
@@ -57,7 +57,7 @@ def only_log(run: Run) -> Log:
     return logs[0]
 
 
-def logs_of(run: Run) -> list[Log]:
+def logs_of(run: Run) -> list[ArmLog]:
     """Return the log of every arm of a run, without samples."""
     summary = run.summary()
     scores = totals.case_scores(run.store, run.id, run.plan.id, run.record.scoring)
@@ -75,7 +75,7 @@ def logs_of(run: Run) -> list[Log]:
             arm_summary,
         )
         header = _header(run, summary, arm, arm_summary, measured, ids)
-        logs.append(Log(arm, header, name, header["eval"]["model"]))
+        logs.append(ArmLog(arm, header, name, header["eval"]["model"]))
     return logs
 
 

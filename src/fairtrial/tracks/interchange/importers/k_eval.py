@@ -80,10 +80,10 @@ class KEval:
                 raise FairtrialError(f"{file}: `{key}` must be a mapping")
         if not isinstance(config["conditions"], dict) or not config["conditions"]:
             raise FairtrialError(f"{file}: `conditions` must be a mapping with at least one condition")
-        return _Reader(config, file.parent).read()
+        return _Configuration(config, file.parent).read()
 
 
-class _Reader:
+class _Configuration:
     def __init__(self, config: dict[str, Any], folder: Path) -> None:
         self.config, self.folder = config, folder
         self.findings = [f"key `{key}`" for key in sorted(set(config) - _KEYS)]

@@ -29,10 +29,10 @@ class McpEval:
                     f"{file} is not an mcp-eval dataset: it has no `cases`. Tests in Python are not imported; "
                     "`Dataset.to_file` writes a dataset"
                 )
-            return _Reader(file, data).read()
+            return _Dataset(file, data).read()
 
 
-class _Reader:
+class _Dataset:
     def __init__(self, file: Path, data: dict[str, Any]) -> None:
         self._file, self._data, self._findings = file, data, Findings()
 

@@ -23,7 +23,7 @@ class Mcpchecker:
 
     def read(self, file: Path) -> Imported:
         """Convert an eval (`kind: Eval`) with its tasks, one task, or a folder of tasks into a suite."""
-        reader = _Reader(file if file.is_dir() else file.parent)
+        reader = _Tasks(file if file.is_dir() else file.parent)
         if file.is_dir():
             tasks = sorted(path for path in file.rglob("*.y*ml") if _kind(path) == "Task")
             if not tasks:
@@ -47,7 +47,7 @@ def _kind(path: Path) -> Any:
     return document.get("kind") if isinstance(document, dict) else None
 
 
-class _Reader:
+class _Tasks:
     def __init__(self, folder: Path) -> None:
         self._folder, self._findings = folder, Findings()
         self._servers: dict[str, Any] = {}

@@ -20,19 +20,19 @@ class ScoreEntry(msgspec.Struct):
     explanation: str | None = None
 
 
-class Message(msgspec.Struct):
+class OutputMessage(msgspec.Struct):
     content: Any = None
 
 
-class Choice(msgspec.Struct):
+class OutputChoice(msgspec.Struct):
     stop_reason: str | None = None
-    message: Message | None = None
+    message: OutputMessage | None = None
 
 
 class Output(msgspec.Struct):
     model: str | None = None
     completion: str | None = None
-    choices: list[Choice] | None = None
+    choices: list[OutputChoice] | None = None
     error: str | None = None
 
 
@@ -71,7 +71,7 @@ class SampleEntry(msgspec.Struct):
     attachments: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class Document(msgspec.Struct):
+class LogDocument(msgspec.Struct):
     """A `.json` log, or the header of an `.eval` log."""
 
     eval: dict[str, Any]
@@ -85,7 +85,7 @@ class Document(msgspec.Struct):
 
 
 _decode_sample = msgspec.json.Decoder(SampleEntry).decode
-_decode_document = msgspec.json.Decoder(Document).decode
+_decode_document = msgspec.json.Decoder(LogDocument).decode
 
 
 @contextmanager
@@ -99,7 +99,7 @@ def damage(source: Source) -> Iterator[None]:
         raise FairtrialError(f"{source.name} does not have the structure of an inspect log: {error}") from None
 
 
-def zipped_header(source: Source) -> tuple[Document, bool]:
+def zipped_header(source: Source) -> tuple[LogDocument, bool]:
     """Return the header, and whether it is the one that is written at the end."""
     with source.open() as file:
         archive = Zip(file)
@@ -110,7 +110,7 @@ def zipped_header(source: Source) -> tuple[Document, bool]:
         return _typed(archive.read(member)), _HEADER in heads
 
 
-def whole_document(source: Source) -> tuple[Document, bool]:
+def whole_document(source: Source) -> tuple[LogDocument, bool]:
     with source.open() as file:
         content = file.read(MAX_DOCUMENT + 1)
     if len(content) > MAX_DOCUMENT:
@@ -120,11 +120,11 @@ def whole_document(source: Source) -> tuple[Document, bool]:
     return _typed(content), True
 
 
-def _typed(content: bytes) -> Document:
+def _typed(content: bytes) -> LogDocument:
     try:
         return _decode_document(content)
     except msgspec.DecodeError:
-        return msgspec.convert(_raw_texts(decode(content)), Document)
+        return msgspec.convert(_raw_texts(decode(content)), LogDocument)
 
 
 def zipped_samples(source: Source) -> Iterator[SampleEntry]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fairtrial.core.errors import FairtrialError
 from fairtrial.foreign.results import SCORE, Columns, Contestant, Log, Question, Sample, Source, picked
 from fairtrial.text.printable import counted
-from fairtrial.tracks.interchange.results._record import Record
+from fairtrial.tracks.interchange.results._fields import Fields
 from fairtrial.tracks.interchange.values import list_of, name_of, params_of, tidy
 
 _PARAMS = {  # by the names that they have here
@@ -35,9 +35,9 @@ class Benchmaker:
         """Yield one log per run."""
         for source in sources:
             document = source.document
-            suites = _by_id(Record(document).records("testSuites"))
-            runs = document if isinstance(document, list) else Record(document).get("runs") or [document]
-            found = [run for run in map(Record, list_of(runs)) if run.listed("results")]
+            suites = _by_id(Fields(document).records("testSuites"))
+            runs = document if isinstance(document, list) else Fields(document).get("runs") or [document]
+            found = [run for run in map(Fields, list_of(runs)) if run.listed("results")]
             if not found:
                 raise FairtrialError(f"{source.name} has no runs with results: export a finished run")
             for run in found:
@@ -45,17 +45,17 @@ class Benchmaker:
             source.release()
 
 
-def _by_id(records: list[Record]) -> dict[str, Record]:
-    return {one.get("id"): one for one in records if "id" in one.fields}
+def _by_id(records: list[Fields]) -> dict[str, Fields]:
+    return {one.get("id"): one for one in records if "id" in one.mapping}
 
 
-def _log(source: Source, run: Record, suites: dict[str, Record], columns: Columns, part: str) -> Log:
-    suite = run.record("testSuiteSnapshot") or suites.get(str(run.get("testSuiteId")), Record(None))
+def _log(source: Source, run: Fields, suites: dict[str, Fields], columns: Columns, part: str) -> Log:
+    suite = run.below("testSuiteSnapshot") or suites.get(str(run.get("testSuiteId")), Fields(None))
     cases = _by_id(suite.records("testCases"))
-    params = params_of({_PARAMS.get(name, name): one for name, one in run.record("parameters").fields.items()})
+    params = params_of({_PARAMS.get(name, name): one for name, one in run.below("parameters").mapping.items()})
     status = str(run.get("status") or "completed")
     models = [name_of(model) for model in run.listed("models")]
-    ended = [one for one in map(Record, run.listed("results")) if _ended(one)]
+    ended = [one for one in map(Fields, run.listed("results")) if _ended(one)]
     return Log(
         tool="benchmaker",
         name=name_of(run.get("testSuiteName") or suite.get("name") or source.name),
@@ -72,15 +72,15 @@ def _log(source: Source, run: Record, suites: dict[str, Record], columns: Column
     )
 
 
-def _ended(one: Record) -> bool:
+def _ended(one: Fields) -> bool:
     return one.get("status") not in ("idle", "running", "cancelled")
 
 
-def _failed(one: Record) -> bool:
+def _failed(one: Fields) -> bool:
     return one.get("status") == "failed" or bool(one.get("error"))
 
 
-def _unmarked(one: Record) -> str | None:
+def _unmarked(one: Fields) -> str | None:
     """Return why a judge gave no mark; None if it gave one.
 
     Benchmaker writes a 0 with confidence 0. A 0 that its scorer meant has a confidence, or none is given.
@@ -93,7 +93,7 @@ def _unmarked(one: Record) -> str | None:
     return None
 
 
-def _notes(results: list[Record]) -> list[str]:
+def _notes(results: list[Fields]) -> list[str]:
     unmarked = sum(not _failed(one) and _unmarked(one) is not None for one in results)
     if not unmarked:
         return []
@@ -102,10 +102,10 @@ def _notes(results: list[Record]) -> list[str]:
     return [f"Benchmaker counts {counts} that its judge could not mark as 0; here {they} no score"]
 
 
-def _sample(one: Record, cases: dict[str, Record], columns: Columns) -> Sample:
-    case = cases.get(str(one.get("testCaseId")), Record(None))
+def _sample(one: Fields, cases: dict[str, Fields], columns: Columns) -> Sample:
+    case = cases.get(str(one.get("testCaseId")), Fields(None))
     mark, failed, unmarked = one.mark("score.score"), _failed(one), _unmarked(one)
-    metadata, weight = case.record("metadata"), case.number("weight")
+    metadata, weight = case.below("metadata"), case.number("weight")
     return Sample(
         question=Question(
             id=one.name("testCaseId"),
@@ -113,8 +113,8 @@ def _sample(one: Record, cases: dict[str, Record], columns: Columns) -> Sample:
             expected=case.expected("expectedOutput"),
             tags=metadata.tags("tags"),
             weight=1.0 if weight is None or weight < 0 else weight,
-            metadata=tidy({name: value for name, value in metadata.fields.items() if name != "tags"}),
-            **picked(metadata.fields, columns),
+            metadata=tidy({name: value for name, value in metadata.mapping.items() if name != "tags"}),
+            **picked(metadata.mapping, columns),
         ),
         arm=one.name("modelId"),
         answer=None if failed else one.text("response"),

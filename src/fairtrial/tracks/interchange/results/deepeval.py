@@ -7,7 +7,7 @@ from typing import Any
 
 from fairtrial.core.trace import ToolCall, Trace, short
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source, picked
-from fairtrial.tracks.interchange.results._record import Record
+from fairtrial.tracks.interchange.results._fields import Fields
 from fairtrial.tracks.interchange.values import name_of, tidy
 
 PASS = "pass"  # noqa: S105
@@ -28,7 +28,7 @@ class Deepeval:
 
 
 def _log(source: Source, columns: Columns) -> Log:
-    document = Record(source.document)
+    document = Fields(source.document)
     name = document.name("hyperparameters.model", "identifier", default=source.name.removesuffix(".json"))
     metrics = [one.name("metric") for one in document.records("metricsScores")]
     cases = [*document.listed("testCases"), *document.listed("conversationalTestCases")]
@@ -36,7 +36,7 @@ def _log(source: Source, columns: Columns) -> Log:
         tool="deepeval",
         name=document.name("testFile", "datasetAlias", default="deepeval"),
         sources=(source,),
-        samples=lambda: (_sample(Record(case), name, columns) for case in cases),
+        samples=lambda: (_sample(Fields(case), name, columns) for case in cases),
         arms={name: Contestant(name=name, model=name, params=document.params("hyperparameters"))},
         metrics=(*metrics, PASS),
         notes=["a metric that could not be computed has no score here; DeepEval counts it as failed in `pass`"],
@@ -44,9 +44,9 @@ def _log(source: Source, columns: Columns) -> Log:
     )
 
 
-def _sample(case: Record, arm: str, columns: Columns) -> Sample:
+def _sample(case: Fields, arm: str, columns: Columns) -> Sample:
     scores, unscored, notes = {}, {}, {}
-    for metric in map(Record, case.listed("metricsData")):
+    for metric in map(Fields, case.listed("metricsData")):
         name, mark = metric.name("name"), metric.mark("score")
         if mark is None:
             unscored[name] = metric.text("error") or "DeepEval recorded no score"
@@ -57,11 +57,11 @@ def _sample(case: Record, arm: str, columns: Columns) -> Sample:
     if isinstance(case.get("success"), bool):
         scores[PASS] = float(case.get("success"))
     given = {name: case.get(name) for name in ("context", "expectedTools") if case.get(name)}
-    metadata = tidy({**given, **case.record("metadata").fields, **case.record("additionalMetadata").fields})
+    metadata = tidy({**given, **case.below("metadata").mapping, **case.below("additionalMetadata").mapping})
     context = tidy(case.listed("retrievalContext"))
     return Sample(
         question=Question(
-            id=name_of(case.fields.get("name") or case.fields.get("order", "case")),
+            id=name_of(case.mapping.get("name") or case.mapping.get("order", "case")),
             input=case.text("input") or _turns(case),
             expected=case.expected("expectedOutput", "expectedOutcome"),
             tags=case.tags("tags"),
@@ -80,12 +80,12 @@ def _sample(case: Record, arm: str, columns: Columns) -> Sample:
     )
 
 
-def _turns(case: Record) -> str:
+def _turns(case: Fields) -> str:
     turns = case.records("turns")
-    return "\n\n".join(f"{str(turn.fields.get('role', '')).upper()}: {turn.text('content')}" for turn in turns)
+    return "\n\n".join(f"{str(turn.mapping.get('role', '')).upper()}: {turn.text('content')}" for turn in turns)
 
 
-def _trace(called: list[Record]) -> dict[str, Any] | None:
+def _trace(called: list[Fields]) -> dict[str, Any] | None:
     calls = [
         ToolCall(
             tool=call.name("name", default="tool"),

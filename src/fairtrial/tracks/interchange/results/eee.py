@@ -8,7 +8,7 @@ from typing import Any
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Scale
 from fairtrial.foreign.results import SCORE, Columns, Contestant, Log, Question, Sample, Source, picked
-from fairtrial.tracks.interchange.results._record import Record
+from fairtrial.tracks.interchange.results._fields import Fields
 from fairtrial.tracks.interchange.values import (
     chat_or_text,
     expected_of,
@@ -33,16 +33,16 @@ class Eee:
             first = source.first
             return {"schema_version", "evaluation_id", "evaluation"} <= first.keys() and "run_details" not in first
         whole = {"schema_version", "evaluation_results", "model_info"} <= source.keys
-        return whole and Record(source.document).get("eval_library.name") != "k-eval"
+        return whole and Fields(source.document).get("eval_library.name") != "k-eval"
 
     def read(self, sources: Sequence[Source], columns: Columns) -> Iterator[Log]:
         """Yield one log per evaluation."""
         samples = {source.path: source for source in sources if source.suffix == ".jsonl"}
-        aggregates: dict[str, Record] = {}
+        aggregates: dict[str, Fields] = {}
         for source in sources:
             if source.suffix != ".json":
                 continue
-            beside, document = source.beside(f"{source.path.name.split('.')[0]}{_SAMPLES}"), Record(source.document)
+            beside, document = source.beside(f"{source.path.name.split('.')[0]}{_SAMPLES}"), Fields(source.document)
             source.release()
             aggregates[str(document.get("evaluation_id"))] = document
             if beside is not None:
@@ -51,23 +51,23 @@ class Eee:
                 raise FairtrialError(f"{source.name} has means alone: put its {_SAMPLES.strip('_')} next to it")
         for source in samples.values():
             if beside := source.beside(f"{source.path.name.split(_SAMPLES)[0]}.json"):
-                document = Record(beside.document)
+                document = Fields(beside.document)
                 aggregates.setdefault(str(document.get("evaluation_id")), document)
             ids = list(dict.fromkeys(str(row.get("evaluation_id")) for row in source.records()))
             for name in ids:
-                facts = aggregates.get(name, Record(None))
+                facts = aggregates.get(name, Fields(None))
                 yield _log(source, name, facts, columns, part=name if len(ids) > 1 else "")
 
 
-def _log(source: Source, evaluation: str, facts: Record, columns: Columns, part: str) -> Log:
+def _log(source: Source, evaluation: str, facts: Fields, columns: Columns, part: str) -> Log:
     results, first = facts.records("evaluation_results"), source.first
     library = facts.name("eval_library.name")
     made = f" by {library} {facts.get('eval_library.version') or ''}".rstrip() if library else ""
     arms: dict[str, Contestant] = {}
     if results:
-        config = results[0].record("generation_config")
+        config = results[0].below("generation_config")
         arm = name_of(facts.get("model_info.id") or first.get("model_id") or "model")
-        params = params_of(config.record("generation_args").fields or config.fields)
+        params = params_of(config.below("generation_args").mapping or config.mapping)
         arms[arm] = Contestant(name=arm, model=arm, params=params if config else None)
     return Log(
         tool="every-eval-ever",
@@ -78,17 +78,17 @@ def _log(source: Source, evaluation: str, facts: Record, columns: Columns, part:
         samples=lambda: _samples(source, evaluation, columns),
         arms=arms,
         metrics=tuple(dict.fromkeys(_metric(one) for one in results)),
-        scales={_metric(one): scale for one in results if (scale := _scale(one.record("metric_config")))},
+        scales={_metric(one): scale for one in results if (scale := _scale(one.below("metric_config")))},
         created=facts.time("evaluation_timestamp", "retrieved_timestamp"),
         notes=[f"made{made}"] if made else [],
     )
 
 
-def _metric(row: Record) -> str:
+def _metric(row: Fields) -> str:
     return row.name("evaluation_result_id", "metric_config.metric_name", default=SCORE)
 
 
-def _scale(config: Record) -> Scale | None:
+def _scale(config: Fields) -> Scale | None:
     low, high = config.number("min_score"), config.number("max_score")
     lower = bool(config.get("lower_is_better"))
     if low is None or high is None or low == high:
@@ -98,10 +98,10 @@ def _scale(config: Record) -> Scale | None:
 
 def _samples(source: Source, evaluation: str, columns: Columns) -> Iterator[Sample]:
     """Yield samples, joined from one row per metric; a metric that comes again begins the next repeat."""
-    joined: dict[str, list[dict[str, Record]]] = {}
-    for row in map(Record, source.records()):
+    joined: dict[str, list[dict[str, Fields]]] = {}
+    for row in map(Fields, source.records()):
         if str(row.get("evaluation_id")) == evaluation:
-            repeats = joined.setdefault(str(row.fields.get("sample_id", row.get("sample_idx"))), [])
+            repeats = joined.setdefault(str(row.mapping.get("sample_id", row.get("sample_idx"))), [])
             metric = _metric(row)
             place = next((one for one in repeats if metric not in one), None)
             if place is None:
@@ -113,10 +113,10 @@ def _samples(source: Source, evaluation: str, columns: Columns) -> Iterator[Samp
             yield _sample(name, number, rows, columns)
 
 
-def _sample(name: str, repeat: int, rows: dict[str, Record], columns: Columns) -> Sample:
+def _sample(name: str, repeat: int, rows: dict[str, Fields], columns: Columns) -> Sample:
     row = next(iter(rows.values()))
     marks = {metric: one.mark("evaluation.score") for metric, one in rows.items()}
-    tokens, latency = row.record("token_usage"), row.number("performance.latency_ms")
+    tokens, latency = row.below("token_usage"), row.number("performance.latency_ms")
     seconds = row.milliseconds("performance.generation_time_s", "performance.latency_s")
     metadata, choices, error = row.tidy("metadata"), row.listed("input.choices"), row.get("error")
     return Sample(
@@ -150,7 +150,7 @@ def _expected(reference: Any, choices: list[Any]) -> Any:
     return expected_of(given)
 
 
-def _answer(row: Record) -> str:
+def _answer(row: Fields) -> str:
     output = row.get("output.raw")
     if isinstance(output, list):
         output = output[0] if output else ""

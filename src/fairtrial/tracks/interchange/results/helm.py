@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source
-from fairtrial.tracks.interchange.results._record import Record
+from fairtrial.tracks.interchange.results._fields import Fields
 from fairtrial.tracks.interchange.values import (
     clean_text,
     dict_of,
@@ -59,9 +59,9 @@ class Helm:
             source.release()
 
 
-def _beside(source: Source, name: str) -> Record:
+def _beside(source: Source, name: str) -> Fields:
     found = source.beside(name)
-    return Record(found.document if found else None)
+    return Fields(found.document if found else None)
 
 
 def _log(source: Source) -> Log:
@@ -69,10 +69,10 @@ def _log(source: Source) -> Log:
     if not instances or "stats" not in dict_of(instances[0]):
         raise FairtrialError(f"{source.name} has no statistics of instances: give {_STATS} of a run of HELM")
     spec, state = _beside(source, _SPEC), _beside(source, _STATE)
-    adapter = spec.record("adapter_spec") or state.record("adapter_spec")
+    adapter = spec.below("adapter_spec") or state.below("adapter_spec")
     arm = adapter.name("model", "model_deployment", default="model")
-    states = [Record(one) for one in reversed(state.listed("request_states"))]
-    asked = {_key(one, str(one.get("instance.id")), _perturbation(one.record("instance"))): one for one in states}
+    states = [Fields(one) for one in reversed(state.listed("request_states"))]
+    asked = {_key(one, str(one.get("instance.id")), _perturbation(one.below("instance"))): one for one in states}
     names = [stat["name"]["name"] for one in instances for stat in list_of(one.get("stats"))]
     known = list(dict.fromkeys(name_of(name) for name in names if not name.startswith(_MEASURED)))
     suite = str(spec.get("name") or source.path.parent.name or "helm")
@@ -81,46 +81,46 @@ def _log(source: Source) -> Log:
         tool="helm",
         name=name_of(suite.split(",model=", maxsplit=1)[0].split(":model=", maxsplit=1)[0]),
         sources=(source,),
-        samples=lambda: (_sample(one, asked, arm) for one in map(Record, instances) if not _is_worst(one)),
-        arms={arm: Contestant(name=arm, model=arm, params=params_of(adapter.fields, _PARAMS) if adapter else None)},
+        samples=lambda: (_sample(one, asked, arm) for one in map(Fields, instances) if not _is_worst(one)),
+        arms={arm: Contestant(name=arm, model=arm, params=params_of(adapter.mapping, _PARAMS) if adapter else None)},
         metrics=(*(name for name in _MAIN if name in known), *(name for name in known if name not in _MAIN)),
         created=min((when for one in asked.values() if (when := _asked_at(one)) is not None), default=None),
         missing=[*missing, "the version of HELM", *([] if asked else ["when it was run"])],
     )
 
 
-def _asked_at(state: Record) -> float | None:
+def _asked_at(state: Fields) -> float | None:
     return state.number("result.request_datetime")
 
 
-def _perturbation(one: Record) -> str:
+def _perturbation(one: Fields) -> str:
     return str(one.get("perturbation.name") or "")
 
 
-def _is_worst(one: Record) -> bool:
+def _is_worst(one: Fields) -> bool:
     return bool(one.get("perturbation.computed_on") == "worst")
 
 
-def _key(one: Record, instance: str, perturbed: str) -> tuple[str, str, int]:
+def _key(one: Fields, instance: str, perturbed: str) -> tuple[str, str, int]:
     return instance, perturbed, int(one.get("train_trial_index") or 0)
 
 
-def _sample(one: Record, asked: dict[tuple[str, str, int], Record], arm: str) -> Sample:
+def _sample(one: Fields, asked: dict[tuple[str, str, int], Fields], arm: str) -> Sample:
     key = _key(one, str(one.get("instance_id")), _perturbation(one))
     scores: dict[str, float] = {}
     measured: dict[str, float] = {}
     for stat in one.records("stats"):
         name, value = stat.name("name.name"), stat.number("mean")
-        if value is not None and stat.get("count") and not _is_worst(stat.record("name")):
+        if value is not None and stat.get("count") and not _is_worst(stat.below("name")):
             (measured if name.startswith(_MEASURED) else scores)[name] = value
-    state = asked.get(key, Record(None))
-    result = state.record("result")
+    state = asked.get(key, Fields(None))
+    result = state.below("result")
     failed = result.get("success") is False
     seconds = result.number("request_time") or measured.get("inference_runtime")
-    completion = Record(next(iter(result.listed("completions")), None))
+    completion = Fields(next(iter(result.listed("completions")), None))
     tokens = [measured.get(name) for name in _TOKENS]
     return Sample(
-        question=_question(key[0], state.record("instance"), key[1]),
+        question=_question(key[0], state.below("instance"), key[1]),
         arm=arm,
         repeat=key[2],
         answer=_answer(completion, state) if completion and not failed else None,
@@ -133,13 +133,13 @@ def _sample(one: Record, asked: dict[tuple[str, str, int], Record], arm: str) ->
     )
 
 
-def _answer(completion: Record, state: Record) -> str:
+def _answer(completion: Fields, state: Fields) -> str:
     """Return what was answered; a letter that stands for a choice becomes the choice, as HELM compares it."""
     text = text_of(completion.get("text"))
-    return clean_text(state.record("output_mapping").fields.get(text.strip(), text))
+    return clean_text(state.below("output_mapping").mapping.get(text.strip(), text))
 
 
-def _question(name: str, instance: Record, perturbed: str) -> Question:
+def _question(name: str, instance: Fields, perturbed: str) -> Question:
     right = [one.get("output.text") for one in instance.records("references") if "correct" in one.listed("tags")]
     return Question(
         id=name_of(f"{name}/{perturbed}" if perturbed else name),

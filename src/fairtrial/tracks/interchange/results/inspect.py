@@ -13,7 +13,7 @@ from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample
 from fairtrial.foreign.source import Source
 from fairtrial.text.printable import counted
 from fairtrial.tracks.interchange.results._inspect_file import (
-    Document,
+    LogDocument,
     Output,
     SampleEntry,
     ScoreEntry,
@@ -56,11 +56,11 @@ class Inspect:
             packed = source.head.startswith(_ZIP)
             with damage(source):
                 document = zipped_header(source) if packed else whole_document(source)
-            yield _Reading(source, document, columns, packed=packed).log()
+            yield _InspectLog(source, document, columns, packed=packed).log()
 
 
-class _Reading:
-    def __init__(self, source: Source, head: tuple[Document, bool], columns: Columns, *, packed: bool) -> None:
+class _InspectLog:
+    def __init__(self, source: Source, head: tuple[LogDocument, bool], columns: Columns, *, packed: bool) -> None:
         self.source, self.packed = source, packed
         self.document, self.ended = head
         self.eval = self.document.eval
@@ -160,7 +160,7 @@ class _Reading:
 
     def sample(self, sample: SampleEntry) -> Sample:
         output = sample.output
-        texts = _Texts(sample)
+        texts = _SampleTexts(sample)
         answer, finish = texts.completion(output)
         scores, unscored, notes = _marks(sample)
         failure = failure_of(sample.error.message) if sample.error is not None else None
@@ -202,7 +202,7 @@ class _Reading:
 _FINISHES = {"max_tokens": "length", "model_length": "length"}
 
 
-class _Texts:
+class _SampleTexts:
     """Texts of a sample; those that are long are separate from it, as attachments."""
 
     def __init__(self, sample: SampleEntry) -> None:

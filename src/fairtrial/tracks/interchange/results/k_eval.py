@@ -9,7 +9,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Scale
 from fairtrial.core.trace import ToolCall, Trace
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source
-from fairtrial.tracks.interchange.results._record import Record
+from fairtrial.tracks.interchange.results._fields import Fields
 from fairtrial.tracks.interchange.values import clean_text, name_of
 
 MARKS = ("factual_adherence", "completeness", "helpfulness_and_clarity")
@@ -26,7 +26,7 @@ class KEval:
         if source.suffix == ".jsonl":
             return {"run_details", "evaluation_name", "sample_idx"} <= source.first.keys()
         whole = {"schema_version", "evaluation_results", "eval_library"} <= source.keys
-        return whole and Record(source.document).get("eval_library.name") == "k-eval"
+        return whole and Fields(source.document).get("eval_library.name") == "k-eval"
 
     def read(self, sources: Sequence[Source], columns: Columns) -> Iterator[Log]:
         """Yield one log per detailed file."""
@@ -44,7 +44,7 @@ class KEval:
 
 
 def _log(source: Source, whole: Source | None) -> Log:
-    facts, first = Record(whole.document if whole else None), source.first
+    facts, first = Fields(whole.document if whole else None), source.first
     name = str(first.get("evaluation_name", "")).split("/")[0]
     hashes = (result.get("source_data.dataset_sha256") for result in facts.records("evaluation_results"))
     return Log(
@@ -52,7 +52,7 @@ def _log(source: Source, whole: Source | None) -> Log:
         version=str(facts.get("eval_library.version") or ""),
         name=name_of(name or source.name),
         sources=(source,),
-        samples=lambda: (sample for row in source.records() for sample in _samples(Record(row))),
+        samples=lambda: (sample for row in source.records() for sample in _samples(Fields(row))),
         arms=_Arms(),
         metrics=(MEAN, *MARKS),
         scales=dict.fromkeys((MEAN, *MARKS), _SCALE),
@@ -73,13 +73,13 @@ class _Arms(dict[str, Contestant]):
         return Contestant(name=name, condition=name)
 
 
-def _samples(row: Record) -> Iterator[Sample]:
-    number, own = row.fields["sample_idx"], row.fields["evaluation_name"]
+def _samples(row: Fields) -> Iterator[Sample]:
+    number, own = row.mapping["sample_idx"], row.mapping["evaluation_name"]
     question = Question(id=name_of(number), input=row.text("input.raw"), expected=row.expected("input.reference"))
-    reasons = row.record("evaluation.details")
+    reasons = row.below("evaluation.details")
     condition = name_of(str(own).partition("/")[2] or own)
     claims = [clean_text(claim) for claim in reasons.listed("unverified_claims")]
-    for place, run in enumerate(map(Record, row.listed("run_details"))):
+    for place, run in enumerate(map(Fields, row.listed("run_details"))):
         repeat = int(run.number("repetition_index") or 0)
         scores = {mark: value for mark in MARKS if (value := run.number(mark)) is not None}
         if len(scores) == len(MARKS):
@@ -105,10 +105,10 @@ def _samples(row: Record) -> Iterator[Sample]:
         )
 
 
-def _trace(row: Record, repeat: int) -> dict[str, Any] | None:
+def _trace(row: Fields, repeat: int) -> dict[str, Any] | None:
     calls = [
         ToolCall(tool=step.name("tool_name", "extracted_value", default="tool"))
         for step in row.records("answer_attribution")
-        if step.get("source") == "mcp_tool" and step.fields.get("repetition_index", 0) == repeat
+        if step.get("source") == "mcp_tool" and step.mapping.get("repetition_index", 0) == repeat
     ]
     return Trace(tool_calls=tuple(calls)).as_dict() if calls else None

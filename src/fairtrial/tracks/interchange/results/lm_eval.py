@@ -16,7 +16,7 @@ import msgspec
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.score import Scale
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source, picked
-from fairtrial.tracks.interchange.results._record import Record
+from fairtrial.tracks.interchange.results._fields import Fields
 from fairtrial.tracks.interchange.values import (
     chat_or_text,
     dict_of,
@@ -87,7 +87,7 @@ def _samples_of(results: Path) -> list[Path]:
 class _Results:
     def __init__(self, source: Source | None, samples: dict[str, Source], columns: Columns) -> None:
         self.source, self.samples, self.columns = source, samples, columns
-        self.facts = Record(source.document if source else None)
+        self.facts = Fields(source.document if source else None)
         if source:
             source.release()
         self.arm = self._arm_name()
@@ -97,7 +97,7 @@ class _Results:
         if not isinstance(given, dict):
             given = dict(part.split("=", 1) for part in str(given or "").split(",") if "=" in part)
         name = (
-            self.facts.get("model_name") or Record(given).get("model", "pretrained") or self.facts.get("config.model")
+            self.facts.get("model_name") or Fields(given).get("model", "pretrained") or self.facts.get("config.model")
         )
         return name_of(name or next(iter(self.samples.values())).path.parent.name or "model")
 
@@ -112,7 +112,7 @@ class _Results:
 
     def _groups(self) -> dict[str, list[str]]:
         """Return the tasks of every group that is in no other one, if there are samples of them."""
-        given = self.facts.record("group_subtasks").fields
+        given = self.facts.below("group_subtasks").mapping
         subtasks = {name: list_of(tasks) for name, tasks in given.items() if tasks}
         inner = {task for tasks in subtasks.values() for task in tasks}
 
@@ -124,8 +124,8 @@ class _Results:
         return {name: tasks for name, tasks in groups.items() if any(task in self.samples for task in tasks)}
 
     def _log(self, name: str, tasks: list[str], *, in_group: bool) -> Log:
-        facts, config = self.facts, Record(self.facts.record("configs").fields.get(tasks[0]))
-        higher = [dict_of(self.facts.record("higher_is_better").fields.get(task)) for task in tasks]
+        facts, config = self.facts, Fields(self.facts.below("configs").mapping.get(tasks[0]))
+        higher = [dict_of(self.facts.below("higher_is_better").mapping.get(task)) for task in tasks]
         lower = [metric for one in higher for metric, is_better in one.items() if is_better is False]
         sources = tuple(self.samples[task] for task in tasks)
         log = Log(
@@ -143,8 +143,8 @@ class _Results:
         )
         return log
 
-    def _contestant(self, config: Record) -> Contestant:
-        kwargs = {**config.record("generation_kwargs").fields, **self.facts.record("config.gen_kwargs").fields}
+    def _contestant(self, config: Fields) -> Contestant:
+        kwargs = {**config.below("generation_kwargs").mapping, **self.facts.below("config.gen_kwargs").mapping}
         shots = config.get("num_fewshot")
         params = {**params_of(kwargs), **({"num_fewshot": shots} if isinstance(shots, int) else {})}
         return Contestant(
@@ -157,7 +157,7 @@ class _Results:
 
     def _metrics(self, tasks: list[str]) -> Iterator[str]:
         """Yield the metrics that lm-eval reports for the first of these tasks, as they are named here."""
-        reported = dict_of(self.facts.record("results").fields.get(tasks[0]))
+        reported = dict_of(self.facts.below("results").mapping.get(tasks[0]))
         pairs = [key.split(",", 1) for key in reported if "," in key and "_stderr," not in key]
         filters = {pair[1] for pair in pairs}
         for metric, kind in pairs:

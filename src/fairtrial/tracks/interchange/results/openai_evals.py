@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source
-from fairtrial.tracks.interchange.results._record import Record
+from fairtrial.tracks.interchange.results._fields import Fields
 from fairtrial.tracks.interchange.values import clean_text, dict_of, failure_of, mark_of, name_of
 
 CORRECT = "correct"
@@ -32,10 +32,10 @@ class OpenaiEvals:
             for row in source.records():
                 spec = spec or dict_of(row.get("spec"))
                 ended = ended or "final_report" in row
-            yield _log(source, Record(spec), ended=ended)
+            yield _log(source, Fields(spec), ended=ended)
 
 
-def _log(source: Source, spec: Record, *, ended: bool) -> Log:
+def _log(source: Source, spec: Fields, *, ended: bool) -> Log:
     functions = spec.listed("completion_fns")
     arm = name_of((functions[0] if functions else spec.get("model_name")) or "model")
     return Log(
@@ -62,14 +62,14 @@ def _samples(source: Source, arm: str) -> Iterator[Sample]:
 
 
 def _sample(name: str, arm: str, events: dict[str, list[dict[str, Any]]]) -> Sample:
-    match, sampling = (Record(events[kind][-1] if kind in events else None) for kind in ("match", "sampling"))
+    match, sampling = (Fields(events[kind][-1] if kind in events else None) for kind in ("match", "sampling"))
     errors = events.get("error", [])
     scores = {}
     if (correct := match.mark("correct")) is not None:
         scores[CORRECT] = correct
     for one in events.get("metrics", []):
         scores |= {name_of(n): mark for n, v in one.items() if n != "at" and (mark := mark_of(v)) is not None}
-    sampled = match.fields.get("sampled", sampling.get("sampled"))
+    sampled = match.mapping.get("sampled", sampling.get("sampled"))
     answer = sampled[0] if isinstance(sampled, list) and sampled else sampled
     failed = bool(errors) and not scores
     return Sample(

@@ -16,7 +16,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source, picked
 from fairtrial.foreign.source import MAX_DOCUMENT, decode
-from fairtrial.tracks.interchange.results._record import Record
+from fairtrial.tracks.interchange.results._fields import Fields
 from fairtrial.tracks.interchange.values import (
     clean_text,
     dict_of,
@@ -80,7 +80,7 @@ class Promptfoo:
 
 def _rows_of(given: Any) -> Iterator[dict[str, Any]]:
     """Yield the rows; old versions have a table of tests and prompts alone."""
-    results = Record(given)
+    results = Fields(given)
     if results.get("results"):
         yield from results.listed("results")
         return
@@ -93,9 +93,9 @@ def _rows_of(given: Any) -> Iterator[dict[str, Any]]:
 class _Evaluation:
     def __init__(self, source: Source, document: dict[str, Any], rows: Rows, columns: Columns, part: str = "") -> None:
         self.source, self.rows, self.columns, self.part = source, rows, columns, part
-        self.document = Record(document)
-        self.prompts = [Record(one) for one in self.document.listed("results.prompts", "results.table.head.prompts")]
-        self.config = self.document.record("config")
+        self.document = Fields(document)
+        self.prompts = [Fields(one) for one in self.document.listed("results.prompts", "results.table.head.prompts")]
+        self.config = self.document.below("config")
         self.arms: dict[int, str] = {}
         self.ids: dict[bytes, str] = {}
 
@@ -121,13 +121,13 @@ class _Evaluation:
 
     def _named(self) -> list[str]:
         # Those without a count are derived from the others, for the whole evaluation.
-        counts = (prompt.record("metrics.namedScoresCount").fields for prompt in self.prompts)
+        counts = (prompt.below("metrics.namedScoresCount").mapping for prompt in self.prompts)
         return list(dict.fromkeys(name_of(name) for one in counts for name in one))
 
-    def _arm(self, number: int, provider: Any, prompt: Record) -> str:
+    def _arm(self, number: int, provider: Any, prompt: Fields) -> str:
         """Return the name of an arm, a provider with a prompt."""
         if number not in self.arms:
-            given = Record(provider)
+            given = Fields(provider)
             name = given.name("label", "id") if given else name_of(provider or "provider")
             if len({one.get("label", "raw") for one in self.prompts}) > 1:
                 label = str(prompt.get("label", "raw") or number)
@@ -139,7 +139,7 @@ class _Evaluation:
     def _contestant(self, number: int) -> Contestant:
         name = self.prompts[number].get("provider")
         providers = self.config.records("providers")
-        given = next((one for one in providers if name in (one.get("label"), one.get("id"))), Record(None))
+        given = next((one for one in providers if name in (one.get("label"), one.get("id"))), Fields(None))
         maker, _, model = str(given.get("id") or name or "").partition(":")
         return Contestant(
             name=self.arms[number],
@@ -149,11 +149,11 @@ class _Evaluation:
         )
 
     def _samples(self) -> Iterator[Sample]:
-        return (self._sample(row) for row in map(Record, self.rows()))
+        return (self._sample(row) for row in map(Fields, self.rows()))
 
-    def _sample(self, row: Record) -> Sample:
+    def _sample(self, row: Fields) -> Sample:
         reason, finish = row.get("failureReason"), row.get("response.finishReason")
-        arm = self._arm(int(row.number("promptIdx") or 0), row.get("provider"), row.record("prompt"))
+        arm = self._arm(int(row.number("promptIdx") or 0), row.get("provider"), row.below("prompt"))
         failed = reason == _ERROR or (reason is None and row.get("response.error"))
         return Sample(
             question=self._question(row),
@@ -162,23 +162,23 @@ class _Evaluation:
             failure=row.failure("error", "response.error") if failed else None,
             scores={} if failed else self._scores(row),
             notes=dict.fromkeys((PASS, SCORE), row.text("gradingResult.reason")),
-            details=_assertions(row.record("gradingResult")),
-            usage=_usage(row.record("response.tokenUsage", "tokenUsage")),
+            details=_assertions(row.below("gradingResult")),
+            usage=_usage(row.below("response.tokenUsage", "tokenUsage")),
             latency_ms=row.number("latencyMs"),
             cost_usd=row.number("cost") or None,  # 0 is what promptfoo writes if it does not know a price
             finish_reason=finish if isinstance(finish, str) else None,
         )
 
-    def _scores(self, row: Record) -> dict[str, float]:
-        passed, named = row.get("success"), row.record("namedScores").fields.items()
+    def _scores(self, row: Fields) -> dict[str, float]:
+        passed, named = row.get("success"), row.below("namedScores").mapping.items()
         own = {PASS: None if passed is None else float(bool(passed)), SCORE: row.mark("score")}
         marks = {**{name_of(name): mark_of(value) for name, value in named}, **own}
         return {name: value for name, value in marks.items() if value is not None}
 
-    def _question(self, row: Record) -> Question:
+    def _question(self, row: Fields) -> Question:
         """Return the test; a repeat is the same test under another number."""
-        test, variables = row.record("testCase"), row.record("testCase.vars", "vars").fields
-        asserts = [one.fields for one in test.records("assert")]
+        test, variables = row.below("testCase"), row.below("testCase.vars", "vars").mapping
+        asserts = [one.mapping for one in test.records("assert")]
         key = canonical_json([test.get("description"), variables, asserts])
         if key not in self.ids:
             name = name_of(test.get("description") or content_hash(variables)[:12])
@@ -197,19 +197,19 @@ class _Evaluation:
         )
 
 
-def _assertions(grading: Record) -> dict[str, Any] | None:
+def _assertions(grading: Fields) -> dict[str, Any] | None:
     parts = grading.records("componentResults")
     if not parts:
         return None
     passed = sum(bool(part.get("pass")) for part in parts)
-    weights = {name_of(n): number_of(w) for n, w in grading.record("namedScoreWeights").fields.items()}
+    weights = {name_of(n): number_of(w) for n, w in grading.below("namedScoreWeights").mapping.items()}
     return {
         "assertions": {"passed": passed, "failed": len(parts) - passed},
         **({"weights": weights} if weights else {}),
     }
 
 
-def _usage(tokens: Record) -> Any:
+def _usage(tokens: Fields) -> Any:
     if not tokens.get("prompt", "completion", "total"):
         return None
     return usage_of(

@@ -8,7 +8,7 @@ from itertools import chain
 
 from fairtrial.core.score import ANY
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source, picked
-from fairtrial.tracks.interchange.results._record import Record
+from fairtrial.tracks.interchange.results._fields import Fields
 from fairtrial.tracks.interchange.values import clean_text, dict_of, mark_of, name_of, number_of
 
 ASSERTIONS = "assertions"
@@ -30,12 +30,12 @@ class PydanticEvals:
 
 
 def _log(source: Source, columns: Columns) -> Log:
-    report = Record(source.document)
+    report = Fields(source.document)
     arm = report.name("experiment_metadata.model", "name", default=source.name)
-    cases, failures = ([Record(one) for one in report.listed(key)] for key in ("cases", "failures"))
-    first = cases[0] if cases else Record(None)
-    names = [*([ASSERTIONS] if first.get("assertions") else []), *map(name_of, first.record("scores").fields)]
-    measured = {name_of(name) for case in cases for name in case.record("metrics").fields}
+    cases, failures = ([Fields(one) for one in report.listed(key)] for key in ("cases", "failures"))
+    first = cases[0] if cases else Fields(None)
+    names = [*([ASSERTIONS] if first.get("assertions") else []), *map(name_of, first.below("scores").mapping)]
+    measured = {name_of(name) for case in cases for name in case.below("metrics").mapping}
     return Log(
         tool="pydantic-evals",
         name=report.name("dataset_name", "name", default="report"),
@@ -49,7 +49,7 @@ def _log(source: Source, columns: Columns) -> Log:
     )
 
 
-def _question(case: Record, columns: Columns) -> Question:
+def _question(case: Fields, columns: Columns) -> Question:
     metadata = case.tidy("metadata")
     return Question(
         id=name_of(case.get("source_case_name") or _REPEAT.sub("", str(case.get("name")))),
@@ -60,27 +60,27 @@ def _question(case: Record, columns: Columns) -> Question:
     )
 
 
-def _failed(case: Record, arm: str, columns: Columns) -> Sample:
+def _failed(case: Fields, arm: str, columns: Columns) -> Sample:
     return Sample(question=_question(case, columns), arm=arm, failure=case.failure("error_message"))
 
 
-def _case(case: Record, arm: str, columns: Columns) -> Sample:
+def _case(case: Fields, arm: str, columns: Columns) -> Sample:
     scores, notes = {}, {}
-    for name, result in case.record("scores").fields.items():
+    for name, result in case.below("scores").mapping.items():
         if (mark := mark_of(dict_of(result).get("value"))) is not None:
             scores[name_of(name)] = mark
         if dict_of(result).get("reason"):
             notes[name_of(name)] = clean_text(result["reason"])
-    held = {name: bool(dict_of(one).get("value")) for name, one in case.record("assertions").fields.items()}
+    held = {name: bool(dict_of(one).get("value")) for name, one in case.below("assertions").mapping.items()}
     if held:
         scores[ASSERTIONS] = sum(held.values()) / len(held)
         scores |= {name_of(name): float(value) for name, value in held.items() if name_of(name) not in scores}
         wrong = [name_of(name) for name, value in held.items() if not value]
         notes[ASSERTIONS] = f"does not hold: {', '.join(wrong)}" if wrong else ""
-    failures = [Record(failure) for failure in case.listed("evaluator_failures")]
-    metrics = case.record("metrics")
-    scores |= {name_of(n): v for n, value in metrics.fields.items() if (v := number_of(value)) is not None}
-    labels = {name_of(n): name_of(dict_of(r).get("value")) for n, r in case.record("labels").fields.items()}
+    failures = [Fields(failure) for failure in case.listed("evaluator_failures")]
+    metrics = case.below("metrics")
+    scores |= {name_of(n): v for n, value in metrics.mapping.items() if (v := number_of(value)) is not None}
+    labels = {name_of(n): name_of(dict_of(r).get("value")) for n, r in case.below("labels").mapping.items()}
     total, finish = case.number("total_duration"), case.get("attributes.finish_reason")
     details = {**({"labels": labels} if labels else {}), **({"total_duration": total} if total is not None else {})}
     return Sample(

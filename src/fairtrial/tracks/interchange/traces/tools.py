@@ -16,13 +16,13 @@ _TEXTS = ("page_content", "pageContent", "content", "text", "document", "chunk")
 _MAX_DEPTH = 8
 
 
-class _Request(NamedTuple):
+class _ToolRequest(NamedTuple):
     id: str
     tool: str
     arguments: Any
 
 
-class _Result(NamedTuple):
+class _ToolResult(NamedTuple):
     id: str
     text: str
     error: bool
@@ -31,15 +31,15 @@ class _Result(NamedTuple):
 def tool_calls_in(*values: Any) -> tuple[ToolCall, ...]:
     """Return the calls of tools in messages, with their results if they are there."""
     found = [item for value in values for item in _items(value, 0)]
-    results = {item.id: item for item in found if isinstance(item, _Result)}
-    requests = [item for item in found if isinstance(item, _Request)]
+    results = {item.id: item for item in found if isinstance(item, _ToolResult)}
+    requests = [item for item in found if isinstance(item, _ToolRequest)]
     once = {(item.id or number): item for number, item in enumerate(requests)}  # a history repeats what came before
     return tuple(tool_call(item.tool, item.arguments, results.get(item.id)) for item in once.values())
 
 
 def tool_call(tool: str, arguments: Any, result: Any = None) -> ToolCall:
     """Return one call of a tool; arguments may be JSON in a text."""
-    if isinstance(result, _Result):
+    if isinstance(result, _ToolResult):
         return ToolCall(tool=tool, arguments=parsed(arguments), result=short(result.text), error=result.error)
     return ToolCall(tool=tool, arguments=parsed(arguments), result=short(text_of(result)))
 
@@ -59,7 +59,7 @@ def texts_in(documents: Any) -> tuple[str, ...]:
     return (short(text),) if text else ()
 
 
-def _items(value: Any, depth: int) -> Iterator[_Request | _Result]:
+def _items(value: Any, depth: int) -> Iterator[_ToolRequest | _ToolResult]:
     value = parsed(value)
     if depth > _MAX_DEPTH:
         return
@@ -70,12 +70,12 @@ def _items(value: Any, depth: int) -> Iterator[_Request | _Result]:
         yield from _object(value, depth)
 
 
-def _object(value: Mapping[str, Any], depth: int) -> Iterator[_Request | _Result]:
+def _object(value: Mapping[str, Any], depth: int) -> Iterator[_ToolRequest | _ToolResult]:
     kind, role = str(value.get("type") or ""), value.get("role")
     name = str(value.get("tool_call_id") or value.get("tool_use_id") or value.get("call_id") or value.get("id") or "")
     if kind in _CALLS and value.get("name"):
         given = next((value[key] for key in ("arguments", "input", "args") if value.get(key) is not None), None)
-        yield _Request(name, str(value["name"]), given)
+        yield _ToolRequest(name, str(value["name"]), given)
         return
     if kind in _RESULTS or role in ("tool", "function"):
         yield from _results(value, name)
@@ -89,7 +89,7 @@ def _object(value: Mapping[str, Any], depth: int) -> Iterator[_Request | _Result
             yield from _items(value[key], depth + 1)
 
 
-def _results(value: Mapping[str, Any], name: str) -> Iterator[_Result]:
+def _results(value: Mapping[str, Any], name: str) -> Iterator[_ToolResult]:
     parts = value.get("parts")
     inner = [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
     answered = [part for part in inner if part.get("type") in _RESULTS]
@@ -101,13 +101,13 @@ def _results(value: Mapping[str, Any], name: str) -> Iterator[_Result]:
         (value[key] for key in ("content", "response", "result", "output") if value.get(key) is not None), ""
     )
     text = content_text(content) or text_of(content)
-    yield _Result(name, text, bool(value.get("is_error") or value.get("error")))
+    yield _ToolResult(name, text, bool(value.get("is_error") or value.get("error")))
 
 
-def _called(call: Mapping[str, Any]) -> Iterator[_Request]:
+def _called(call: Mapping[str, Any]) -> Iterator[_ToolRequest]:
     function = call.get("function")
     named = function if isinstance(function, Mapping) else call
     tool = named.get("name") or (function if isinstance(function, str) else None)
     if tool:
         arguments = named.get("arguments", named.get("args"))
-        yield _Request(str(call.get("id") or ""), str(tool), arguments)
+        yield _ToolRequest(str(call.get("id") or ""), str(tool), arguments)

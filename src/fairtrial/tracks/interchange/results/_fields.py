@@ -1,4 +1,4 @@
-"""What a tool wrote as JSON, read by where it is: `record.text("output.content")`."""
+"""What a tool wrote as JSON, read by where it is: `fields.text("output.content")`."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from fairtrial.tracks.interchange import values
 from fairtrial.tracks.interchange.values import dict_of, list_of
 
 
-class Record:
+class Fields:
     """A mapping; what is not there, or is of another kind, is empty.
 
     A path is a key, or several with dots between them. Of several paths, the first with a value counts.
     """
 
     def __init__(self, given: Any) -> None:
-        self.fields = dict_of(given)
+        self.mapping = dict_of(given)
 
     def __bool__(self) -> bool:
-        return bool(self.fields)
+        return bool(self.mapping)
 
     def get(self, *paths: str) -> Any:
         """Return the value as it is."""
         value = None
         for path in paths:
-            value = self.fields
+            value = self.mapping
             for key in path.split("."):
                 value = value.get(key) if isinstance(value, dict) else None
             if value:
                 return value
         return value
 
-    def record(self, *paths: str) -> Record:
+    def below(self, *paths: str) -> Fields:
         """Return a mapping."""
-        return Record(next((found for path in paths if (found := dict_of(self.get(path)))), None))
+        return Fields(next((found for path in paths if (found := dict_of(self.get(path)))), None))
 
     def listed(self, *paths: str) -> list[Any]:
         """Return a list."""
         return next((found for path in paths if (found := list_of(self.get(path)))), [])
 
-    def records(self, *paths: str) -> list[Record]:
+    def records(self, *paths: str) -> list[Fields]:
         """Return the mappings in a list."""
-        return [Record(one) for one in self.listed(*paths) if isinstance(one, dict)]
+        return [Fields(one) for one in self.listed(*paths) if isinstance(one, dict)]
 
     def name(self, *paths: str, default: str = "") -> str:
         """Return an id or a name as one short line."""
@@ -93,5 +93,5 @@ class Record:
 
     def params(self, *paths: str) -> dict[str, Any] | None:
         """Return the parameters in a configuration; None if there is none."""
-        config = self.record(*paths)
-        return values.params_of(config.fields) if config else None
+        config = self.below(*paths)
+        return values.params_of(config.mapping) if config else None
