@@ -42,16 +42,14 @@ class Source:
     @cached_property
     def sha256(self) -> str:
         """The SHA-256 of its bytes."""
-        with self._reading(), self.path.open("rb") as file:
+        with _Reading(self), self.path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-        raise AssertionError
 
     @cached_property
     def head(self) -> bytes:
         """Its beginning, unpacked."""
-        with self._reading(), self.open() as file:
+        with _Reading(self), self.open() as file:
             return file.read(_HEAD)
-        raise AssertionError
 
     def beside(self, name: str) -> Source | None:
         """Return the file of this name in the same folder, packed or not."""
@@ -60,24 +58,26 @@ class Source:
 
     def open(self) -> IO[bytes]:
         """Open it for reading, unpacked."""
-        with self._reading():
+        with _Reading(self):
             file = self.path.open("rb")
             packed = file.read(2) == _GZIP
             file.seek(0)
             return gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[return-value]
-        raise AssertionError
 
     @cached_property
     def document(self) -> Any:
         """Its content as one JSON document; kept, since several readers look at it."""
-        with self._reading(), self.open() as file:
-            content = file.read(MAX_DOCUMENT + 1)
+        content = self._content()
         if len(content) > MAX_DOCUMENT:
             raise FairtrialError(f"{self.name} is larger than {MAX_DOCUMENT // 2**20} MB: split it, or export less")
         try:
             return decode(content)
         except ValueError as error:
             raise FairtrialError(f"{self.name} is not valid JSON ({error}): is it complete?") from None
+
+    def _content(self) -> bytes:
+        with _Reading(self), self.open() as file:
+            return file.read(MAX_DOCUMENT + 1)
 
     def release(self) -> None:
         """Forget the document."""
@@ -89,8 +89,7 @@ class Source:
         """The keys of the document at its top; empty if it is not a JSON object."""
         if not self.looks_like_json:
             return frozenset()
-        with self._reading(), self.open() as file:
-            content = file.read(MAX_DOCUMENT + 1)
+        content = self._content()
         try:  # without making objects of what stands below
             return frozenset(msgspec.json.decode(content, type=dict[str, msgspec.Raw]))
         except (ValueError, RecursionError):
@@ -111,7 +110,7 @@ class Source:
         """The first line as a JSON object; empty if it is none."""
         line = self.head.lstrip().split(b"\n", 1)[0]
         if len(line) >= _HEAD:
-            with self._reading(), self.open() as file:
+            with _Reading(self), self.open() as file:
                 line = file.readline(MAX_LINE)
         try:
             record = decode(line)
@@ -122,7 +121,7 @@ class Source:
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the JSON objects of its lines. A broken last line ends the reading: the writer was interrupted."""
         number, broken = 0, 0
-        with self._reading(), self.open() as file:
+        with _Reading(self), self.open() as file:
             while line := file.readline(MAX_LINE + 1):
                 number += 1
                 if len(line) > MAX_LINE:
@@ -141,9 +140,6 @@ class Source:
                 yield record
         if broken:
             self.stopped = f"{self.name} ends in the middle of line {broken}"
-
-    def _reading(self) -> _Reading:
-        return _Reading(self)
 
 
 class _Reading:

@@ -66,7 +66,6 @@ class GitHub:
 
 
 def _number(environment: Mapping[str, str]) -> int | None:
-    """Return the number of the pull request, from the event that started the job."""
     path = environment.get("GITHUB_EVENT_PATH")
     if not path or not Path(path).is_file():
         return None

@@ -95,7 +95,7 @@ def _find_delimiter(lines: Sequence[str], columns: Sequence[str], usual: str, qu
         return usual
     named = [mark for mark in likely if set(columns) <= {name.strip() for name in tables[mark][0]}]
     likely = named or likely
-    even = [mark for mark in likely if _is_even(tables[mark])]
+    even = [mark for mark in likely if len({len(row) for row in tables[mark]}) == 1]
     likely = even or likely
     if len(likely) == 1:
         return likely[0]
@@ -113,7 +113,3 @@ def _parse(lines: Sequence[str], mark: str, quoting: dict[str, object]) -> list[
     with suppress(csv.Error):  # a quote in the wrong place, or a cell that goes on after the sample
         rows.extend(row for row in islice(reader, _ROWS) if row)
     return rows
-
-
-def _is_even(rows: list[list[str]]) -> bool:
-    return len({len(row) for row in rows}) == 1

@@ -85,14 +85,11 @@ def text_lines(file: IO[str]) -> Iterator[str]:
             if len(line) >= MAX_LINE:
                 raise too_long(number)
             if "\0" in line:
-                raise TableError(_nul_problem(), number)
+                problem = "NUL bytes: the file is not plain text; if it is UTF-16, set `encoding: utf-16-le`"
+                raise TableError(problem, number)
             yield line
     except UnicodeDecodeError as error:
         raise undecodable(error, number + 1) from None
-
-
-def _nul_problem() -> str:
-    return "NUL bytes: the file is not plain text; if it is UTF-16, set `encoding: utf-16-le`"
 
 
 def undecodable(error: UnicodeDecodeError, line: int = 0) -> TableError:

@@ -12,10 +12,9 @@ from typing import IO, Any
 
 from fairtrial.core.errors import NotInstalledError
 from fairtrial.tables.row import Row, TableError, TableOptions, column_names, plain
+from fairtrial.tables.text import FREE_BYTES, MAX_RATIO
 
 MAX_BYTES = 2 * 2**30  # of all parts, unpacked
-MAX_RATIO = 200
-FREE_BYTES = 100 * 2**20  # whose ratio does not matter
 MAX_CELLS = 50_000_000  # between the first cell and the last one: the library makes room for all of them
 _CHUNK = 2**16
 _OVERLAP = 32  # bytes: a cell's name may stand across two chunks

@@ -9,22 +9,24 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from fairtrial.core.answer import Answer, Outcome
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import Arm, Case
+from fairtrial.core.experiment import Arm, Case, Condition, TargetSpec
 from fairtrial.core.ids import canonical_json
+from fairtrial.core.money import Cost
 from fairtrial.core.score import ANY, Scale, Score, Unscored
 from fairtrial.core.settings import Settings
 from fairtrial.core.trial import Trial, TrialIds
 from fairtrial.core.variables import Variables
-from fairtrial.foreign.results import SHARE, Columns, Contestant, Log, Sample
+from fairtrial.foreign.results import SHARE, Columns, Contestant, Log, Question, Sample
 from fairtrial.store import Store, rows
 from fairtrial.store.imports import ImportedRun
 from fairtrial.text.printable import counted
-from fairtrial.tracks.interchange.samples import arm_of, case_of, outcome_of, score_of
 from fairtrial.tracks.interchange.values import name_of
 
 _BATCH = 2000
 _MAX_REPEATS = 2**20
+_OF_ANSWER = tuple(set(Answer.__struct_fields__) & set(Sample.__struct_fields__) - {"cost_usd"})  # an outcome's
 
 
 class ImportChoice(NamedTuple):
@@ -136,15 +138,18 @@ class LogWriter:
             raise FairtrialError(f"{self._name()} has no samples: nothing was imported")
         if not self.metrics and not self.failed and not log.unfinished:
             raise FairtrialError(f"{self._name()} has no scores: is it the right file? --format says what it is")
-        origin = self._origin()
+        origin, known = self._origin(), self.log.arms
+        sent = [{"arm": name, "sent": known[name].params if name in known else None} for name in self.arms]
+        context = {"packages": {"fairtrial": version("fairtrial")}, "arms": sent, "imported": origin}
         run = {
             "status": "incomplete" if origin["unfinished"] else "completed",
             "reason": origin["unfinished"] or None,
-            "context": canonical_json(self.variables.hide_all(self._context(origin))),
+            "context": canonical_json(self.variables.hide_all(context)),
             "ended_at": log.ended or started,
         }
         repeats = max(log.repeats or 1, self.repeats)
-        arms = [msgspec.structs.replace(arm, repeats=repeats, scorer=self._scorer()) for arm in self.arms.values()]
+        scorer = {"type": "imported", "tool": log.tool, "metric": self.primary or ""}
+        arms = [msgspec.structs.replace(arm, repeats=repeats, scorer=scorer) for arm in self.arms.values()]
         blob = canonical_json(self.variables.template_all(msgspec.to_builtins(arms)))
         self.target.finish(blob, len(self.positions), 0 if log.repeats and origin["unfinished"] else repeats, run)
         return origin
@@ -165,7 +170,7 @@ class LogWriter:
         position = self.positions.get(name)
         if position is None:
             position = self.positions[name] = len(self.positions)
-            cases.append(rows.case_row(self.target.plan_id, case_of(sample.question, position), self.variables))
+            cases.append(rows.case_row(self.target.plan_id, _case_of(sample.question, position), self.variables))
             self.inputs += bool(sample.question.input)
         case = Case(id=name, input="", position=position)  # what a trial needs
         place = (sample.arm, position)
@@ -182,7 +187,7 @@ class LogWriter:
         self.samples += 1
         self.repeats = max(self.repeats, repeat + 1)
         trial = Trial(self.ids[sample.arm].make(case, repeat, {}), case, arm, repeat, {})
-        trials.append(rows.trial_row(self.target.run_id, trial, outcome_of(sample), self.variables))
+        trials.append(rows.trial_row(self.target.run_id, trial, _outcome_of(sample), self.variables))
         if sample.failure is not None:
             self.failed += 1
         else:
@@ -205,7 +210,7 @@ class LogWriter:
             scale = self.ranges.of(primary)
             if scale == SHARE:
                 del metrics[primary]
-            result: Score | Unscored = score_of(sample.scores[primary], scale, sample.notes.get(primary, ""))
+            result: Score | Unscored = _score_of(sample.scores[primary], scale, sample.notes.get(primary, ""))
         else:
             self.unmarked += 1
             reason = sample.unscored.get(primary) or f"the tool recorded no {primary or 'score'} for it"
@@ -232,20 +237,9 @@ class LogWriter:
         arm = self.arms.get(name)
         if arm is None:
             contestant = self.log.arms.get(name) or Contestant(name=name)
-            arm = self.arms[name] = arm_of(contestant, len(self.arms), self.log.tool)
+            arm = self.arms[name] = _arm_of(contestant, len(self.arms), self.log.tool)
             self.ids[name] = TrialIds(arm)
         return arm
-
-    def _scorer(self) -> dict[str, Any]:
-        return {"type": "imported", "tool": self.log.tool, "metric": self.primary or ""}
-
-    def _context(self, origin: dict[str, Any]) -> dict[str, Any]:
-        sent = [{"arm": arm.name, "sent": self._sent(arm.name)} for arm in self.arms.values()]
-        return {"packages": {"fairtrial": version("fairtrial")}, "arms": sent, "imported": origin}
-
-    def _sent(self, name: str) -> dict[str, Any] | None:
-        contestant = self.log.arms.get(name)
-        return contestant.params if contestant else None
 
     def _origin(self) -> dict[str, Any]:
         """Return where the run came from: what a reader of its numbers has to know."""
@@ -291,3 +285,61 @@ class LogWriter:
         if not self.answers and "the answers" not in missing:
             missing.append("the answers")
         return missing
+
+
+def _score_of(value: float, scale: Scale, notes: str) -> Score:
+    worst, best = scale
+    assert worst is not None and best is not None  # it was checked against its scale before
+    return Score(value=(value - worst) / (best - worst), raw=value, max=best, notes=notes)
+
+
+def _arm_of(contestant: Contestant, position: int, tool: str) -> Arm:
+    target = TargetSpec(
+        id=contestant.name,
+        kind="imported",
+        provider=contestant.provider or tool,
+        model=contestant.model or contestant.name,
+    )
+    prompts = (contestant.prompt,) if contestant.prompt else ()
+    condition = Condition(name=contestant.condition, system=contestant.system, prompts=prompts)
+    params = contestant.params or {}
+    return Arm(
+        name=contestant.name,
+        target=target,
+        condition=condition,
+        params=params,
+        scorer={"type": "imported"},
+        position=position,
+    )
+
+
+def _case_of(question: Question, position: int) -> Case:
+    return Case(
+        id=question.id,
+        input=rows.clean(question.input),
+        expected=question.expected,
+        weight=question.weight,
+        tags=question.tags,
+        category=question.category,
+        difficulty=question.difficulty,
+        cluster=question.cluster,
+        metadata=question.metadata or None,
+        position=position,
+    )
+
+
+def _outcome_of(sample: Sample) -> Outcome:
+    """Return how a sample ended, as the outcome of a trial."""
+    cost = sample.cost_usd
+    known = Cost(known=cost, charged=cost) if cost is not None and 0 <= cost < 1e9 else Cost(unknown=1)
+    result = sample.failure or Answer(text=sample.answer or "", **{name: getattr(sample, name) for name in _OF_ANSWER})
+    if sample.failure is not None:
+        result = msgspec.structs.replace(sample.failure, usage=sample.usage, trace=sample.trace)
+    return Outcome(
+        result=result,
+        attempts=1 + len(sample.tried),
+        cost=known,
+        waited_ms=sample.waited_ms,
+        tried=sample.tried,
+        started_at=sample.started_at or 0.0,
+    )

@@ -261,16 +261,9 @@ class _Import:
         return {**case, "vars": {_PROMPT: system, **({_CONTEXT: "\n\n".join(contexts)} if contexts else {})}}
 
     def _tool(self, call: ToolCall) -> dict[str, Any]:
-        """Return a call of a tool as it is kept with a case."""
-        kept = {"tool": call.tool, "arguments": self._redacted(call.arguments), "result": self._redacted(call.result)}
+        redact = self._redactor.all
+        kept = {"tool": call.tool, "arguments": redact(call.arguments), "result": redact(call.result)}
         return {**kept, "error": True} if call.error else kept
-
-    def _redacted(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self._redactor.text(value)
-        if isinstance(value, dict):
-            return {key: self._redacted(item) for key, item in value.items()}
-        return [self._redacted(item) for item in value] if isinstance(value, list) else value
 
     def _expected(self, call: Call) -> str | None:
         column = self._options.expected

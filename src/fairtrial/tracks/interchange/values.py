@@ -154,17 +154,11 @@ def tool_trace(messages: Any) -> dict[str, Any] | None:
     """Return the tool calls in a list of messages with their results; None if there are none."""
     if not isinstance(messages, list):
         return None
-    results = {message.get("tool_call_id"): message for message in messages if _is(message, "tool")}
-    calls = []
-    for message in messages:
-        for call in (message.get("tool_calls") or ()) if isinstance(message, dict) else ():
-            if isinstance(call, dict):
-                calls.append(_call(call, results.get(call.get("id")) or {}))
+    messages = [message for message in messages if isinstance(message, dict)]
+    results = {message.get("tool_call_id"): message for message in messages if message.get("role") == "tool"}
+    made = [call for message in messages for call in message.get("tool_calls") or () if isinstance(call, dict)]
+    calls = [_call(call, results.get(call.get("id")) or {}) for call in made]
     return Trace(tool_calls=tuple(calls)).as_dict() if calls else None
-
-
-def _is(message: Any, role: str) -> bool:
-    return isinstance(message, dict) and message.get("role") == role
 
 
 def _call(call: dict[str, Any], result: dict[str, Any]) -> ToolCall:
@@ -206,11 +200,6 @@ def _private(key: str) -> bool:
     return is_credential(key) or key.lower() in ("headers", "http", "cookies", "env")
 
 
-def _is_count(key: str, value: Any) -> bool:
-    """Return whether a name like that of a secret is a number of tokens: max_tokens, maxTokens."""
-    return key.lower().endswith("tokens") and isinstance(value, int)
-
-
 _ADDRESSES = ("base_url", "baseurl", "url", "apibaseurl", "endpoint", "host", "apihost")
 
 
@@ -223,7 +212,8 @@ def params_of(config: Any, known: Iterable[str] = ()) -> dict[str, Any]:
     for key, value in config.items():
         if (wanted and key not in wanted) or str(key).lower().replace("_", "") in _ADDRESSES:
             continue
-        if _private(str(key)) and not _is_count(str(key), value):
+        is_count = str(key).lower().endswith("tokens") and isinstance(value, int)  # max_tokens is not a token
+        if _private(str(key)) and not is_count:
             continue
         if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
             params[name_of(key)] = value

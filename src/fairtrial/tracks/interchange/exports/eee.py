@@ -46,7 +46,7 @@ def write_folder(run: Run, folder: Path) -> None:
     """Write the record of every target, and next to it the rows of its trials, in one pass over them."""
     with ExitStack() as stack:
         parts = {}
-        for target, record in zip(_targets(run), records(run), strict=True):
+        for target, record in zip(dict.fromkeys(arm.target.id for arm in run.plan_arms), records(run), strict=True):
             path = Path("data", _plain(run.record.suite_name), *_model_folders(record), _file_name(run, target))
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             parts[target] = stack.enter_context(_RecordFiles(record, folder, path))
@@ -96,10 +96,6 @@ class _RecordFiles:
         self._place.with_name(f"{self._place.name}.json").write_text(_formatted(self._record), "utf-8")
 
 
-def _targets(run: Run) -> list[str]:
-    return list(dict.fromkeys(arm.target.id for arm in run.plan_arms))
-
-
 def _model_folders(record: dict[str, Any]) -> tuple[str, str]:
     """Return the folders of a model: its developer, which is the first part of its id, and its name."""
     developer, _, name = record["model_info"]["id"].rpartition("/")
@@ -130,7 +126,7 @@ def _record(run: Run, summary: RunSummary, target: str) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": f"{summary.suite}/{target}/{stamp}",
-        "evaluation_timestamp": _time(summary.created_at),
+        "evaluation_timestamp": datetime.datetime.fromtimestamp(summary.created_at, datetime.UTC).isoformat(),
         "retrieved_timestamp": stamp,
         "source_metadata": {
             "source_name": summary.suite,
@@ -267,7 +263,3 @@ def _result(
         "score_details": {"score": score, **({"uncertainty": uncertainty} if uncertainty else {})},
         "generation_config": common["generation_config"],
     }
-
-
-def _time(seconds: float) -> str:
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat()

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from fairtrial.analyse.stored_run import Told
-from fairtrial.core.experiment import Expected
 
 Document = dict[str, Any]
 
@@ -45,7 +44,8 @@ def rows(told: Told, record: Document, results: Mapping[str, Document]) -> Itera
 
 def _common(told: Told) -> Document:
     trial, case = told.trial, told.case
-    reference = _references(trial.expected)
+    expected = trial.expected
+    reference = list(expected) if isinstance(expected, tuple) else [expected] if expected else []
     messages = _messages(told)
     alone = len(messages) == 2 and not any("tool_calls" in message for message in messages)
     kind = "single_turn" if alone else "agentic" if (trial.trace or {}).get("tool_calls") else "multi_turn"
@@ -79,10 +79,6 @@ def _common(told: Told) -> Document:
         "error": None,
         "metadata": {"trial_id": trial.trial_id, "repeat": str(trial.repeat), "condition": trial.condition},
     }
-
-
-def _references(expected: Expected) -> list[str]:
-    return list(expected) if isinstance(expected, tuple) else [expected] if expected else []
 
 
 def _messages(told: Told) -> list[Document]:

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from fairtrial.analyse.stored_run import Told
-from fairtrial.core.chat import Chat
 from fairtrial.reports.json import iso_time
 
 Document = dict[str, Any]
@@ -32,14 +31,15 @@ def encode(document: Any) -> bytes:
 
 def sample_of(told: Told, model: str, scorer: str) -> Document:
     """Return a trial as a sample."""
-    trial, case, chat = told.trial, told.case, told.chat
-    asked = _asked(chat, case.input)
+    trial, case, chat, expected = told.trial, told.case, told.chat, told.trial.expected
+    messages = [{"role": "user", "content": case.input}] if chat is None else chat.as_dicts()
+    asked: list[Document] = [{**message, "source": "input"} for message in messages]
     usage = _usage(told)
     output: Document = {"model": trial.model or model, "choices": [], "completion": ""}
-    messages = [*asked, *_tool_messages(told)]
+    said = [*asked, *_tool_messages(told)]
     if trial.answer is not None:
         answer = _answer(told, trial.model or model)
-        messages.append(answer)
+        said.append(answer)
         stop = _STOP_REASONS.get(trial.finish_reason or "stop", "unknown")
         output |= {"choices": [{"message": answer, "stop_reason": stop}], "completion": trial.answer}
     if usage:
@@ -51,8 +51,8 @@ def sample_of(told: Told, model: str, scorer: str) -> Document:
         "epoch": trial.repeat,
         "input": asked[0]["content"] if len(asked) == 1 else asked,
         "choices": list(case.choices) or None,
-        "target": _target(trial.expected),
-        "messages": messages,
+        "target": list(expected) if isinstance(expected, tuple) else expected or "",
+        "messages": said,
         "output": output if seconds is None else {**output, "time": seconds},
         "scores": dict(_scores(told, scorer)),
         "metadata": _metadata(told),
@@ -97,16 +97,6 @@ def _shortened(document: Document) -> Document:
         for key, value in document.items()
         if key not in ("metadata", "tool_calls")
     }
-
-
-def _asked(chat: Chat | None, question: str) -> list[Document]:
-    if chat is None:
-        return [{"role": "user", "content": question, "source": "input"}]
-    return [{**message, "source": "input"} for message in chat.as_dicts()]
-
-
-def _target(expected: str | tuple[str, ...] | None) -> str | list[str]:
-    return list(expected) if isinstance(expected, tuple) else expected or ""
 
 
 def _answer(told: Told, model: str) -> Document:

@@ -219,7 +219,6 @@ class _Task:
         return target
 
     def _relative(self, text: str, workdir: str) -> str:
-        """Return a text with the paths of the container as paths in the workspace."""
         for place, here in ((workdir, "."), ("/tests", f"./{PLACE}/tests"), ("/logs", f"./{PLACE}/logs")):
             if place not in ("", "/"):
                 text = re.sub(rf"(?<![\w.$}}/-]){re.escape(place)}(?![\w-])", here, text)

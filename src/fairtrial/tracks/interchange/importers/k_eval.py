@@ -160,7 +160,6 @@ class _Configuration:
 
 
 def _target(model: str) -> str:
-    """Convert a LiteLLM model name into a target name."""
     provider, slash, rest = model.partition("/")
     if slash:
         return f"{provider}:{rest}"

@@ -129,7 +129,8 @@ class _Tasks:
             self._findings.add("`cleanup` steps: workspaces vanish by themselves; clean up elsewhere by hand", name)
         scorers = [scorer for step in spec.get("verify") or () if (scorer := self._verify(step, path, name))]
         tools = self._assertions(assertions, name)
-        case |= {"tools": expected} if (expected := _expected(assertions)) else {}
+        named = [_name(one) for one in assertions.get("toolsUsed") or () if "tool" in one]  # not only by a pattern
+        case |= {"tools": named} if named else {}
         case["scorer"] = combined([*scorers, *tools]) or {"type": "llm_judge"}
         if not (scorers or tools):
             self._findings.add("tasks without a check that can be carried over are judged by a model", name)
@@ -180,11 +181,6 @@ class _Tasks:
             parts = [{"type": "tool_calls", "names": [name]} for name in choices]
             scorers.append({"type": "any_of", "scorers": parts})
         return scorers
-
-
-def _expected(assertions: dict[str, Any]) -> list[str]:
-    """Return the tools that a task asks for, where they are named and not only described by a pattern."""
-    return [_name(one) for one in assertions.get("toolsUsed") or () if "tool" in one]
 
 
 def _modern(steps: dict[str, Any]) -> dict[str, Any]:

@@ -147,7 +147,6 @@ class _Suite:
         return {"name": text if short else stem or "suite", **({"description": text} if text and not short else {})}
 
     def _filters(self) -> dict[str, Path]:
-        """Return the files of the filters that templates may use."""
         found: dict[str, Path] = {}
         for name, file in dict_of(self.config.get("nunjucksFilters")).items():
             with self.notes.missing(f"filter `{name}`"):

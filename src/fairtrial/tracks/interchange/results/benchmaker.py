@@ -55,7 +55,8 @@ def _log(source: Source, run: Fields, suites: dict[str, Fields], columns: Column
     params = params_of({_PARAMS.get(name, name): one for name, one in run.below("parameters").mapping.items()})
     status = str(run.get("status") or "completed")
     models = [name_of(model) for model in run.listed("models")]
-    ended = [one for one in map(Fields, run.listed("results")) if _ended(one)]
+    results = map(Fields, run.listed("results"))
+    ended = [one for one in results if one.get("status") not in ("idle", "running", "cancelled")]
     return Log(
         tool="benchmaker",
         name=name_of(run.get("testSuiteName") or suite.get("name") or source.name),
@@ -70,10 +71,6 @@ def _log(source: Source, run: Fields, suites: dict[str, Fields], columns: Column
         notes=_notes(ended),
         missing=["the version of Benchmaker", *([] if cases else ["what was asked"])],
     )
-
-
-def _ended(one: Fields) -> bool:
-    return one.get("status") not in ("idle", "running", "cancelled")
 
 
 def _failed(one: Fields) -> bool:

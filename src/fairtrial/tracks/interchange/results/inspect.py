@@ -217,7 +217,6 @@ class _SampleTexts:
         return scrub(text)
 
     def completion(self, output: Output | None) -> tuple[str, str | None]:
-        """Return the answer and why it ended."""
         if output is None:
             return "", None
         first = next(iter(output.choices or ()), None)

@@ -223,7 +223,6 @@ def _metric_name(metric: str, kind: str, *, several: bool) -> str:
 
 
 def _arguments(row: dict[str, Any]) -> list[Any]:
-    """Return the arguments of every request for a document, in order."""
     given = row.get("arguments")
     if isinstance(given, list):  # of older versions
         return given

@@ -112,7 +112,7 @@ class _Evaluation:
             name=self.config.name("description", default=self.source.name.rsplit(".", 1)[0]),
             part=self.part,
             sources=(self.source,),
-            samples=self._samples,
+            samples=lambda: (self._sample(Fields(row)) for row in self.rows()),
             arms={self.arms[number]: self._contestant(number) for number in range(len(self.prompts))},
             metrics=(PASS, SCORE, *self._named()),
             created=self.document.time("results.timestamp", "metadata.evaluationCreatedAt"),
@@ -147,9 +147,6 @@ class _Evaluation:
             provider=name_of(maker),
             params=(given.params("config") or {}) if given else None,
         )
-
-    def _samples(self) -> Iterator[Sample]:
-        return (self._sample(row) for row in map(Fields, self.rows()))
 
     def _sample(self, row: Fields) -> Sample:
         reason, finish = row.get("failureReason"), row.get("response.finishReason")

@@ -47,6 +47,7 @@ _MORE = {
     "completion_tokens": ("completion_tokens", "output_tokens"),
     "condition": ("condition",),
 }
+_MISSING = {"input": "what was asked", "answer": "the answers", "repeat": "repeats", "cluster": "clusters of cases"}
 _SECONDS = ("duration", "seconds", "latencys", "latencyseconds")
 
 
@@ -118,14 +119,7 @@ class Rows:
             )
         used = ", ".join(f"{ours} from `{name_of(theirs)}`" for ours, theirs in found.items())
         log.notes.append(f"columns: {used}")
-        unknown = [name for name in ("input", "answer", "repeat", "cluster") if name not in found]
-        words = {
-            "input": "what was asked",
-            "answer": "the answers",
-            "repeat": "repeats",
-            "cluster": "clusters of cases",
-        }
-        log.missing = [words[name] for name in unknown]
+        log.missing = [words for name, words in _MISSING.items() if name not in found]
         if self._repeats is None and "repeat" in found:
             log.notes.append(
                 f"`{name_of(found['repeat'])}` has other values from case to case: "
@@ -191,7 +185,7 @@ class Rows:
             unscored={} if mark is not None or failed else {self._metric: reason},
             cost_usd=number_of(self._cell(row, "cost")),
             latency_ms=self._latency(row),
-            usage=self._usage(row),
+            usage=usage_of(self._cell(row, "prompt_tokens"), self._cell(row, "completion_tokens")),
         )
 
     def _question(self, row: dict[str, Any], case: Any) -> Question:
@@ -225,10 +219,6 @@ class Rows:
     def _latency(self, row: dict[str, Any]) -> float | None:
         number = number_of(self._cell(row, "latency"))
         return None if number is None or number < 0 else number * (1000 if self._seconds else 1)
-
-    def _usage(self, row: dict[str, Any]) -> Any:
-        prompt, completion = self._cell(row, "prompt_tokens"), self._cell(row, "completion_tokens")
-        return usage_of(prompt, completion)
 
 
 def _find(names: list[str], columns: Columns) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fairtrial.foreign.traces import Aside, Call, Said, text_of
+from fairtrial.foreign.traces import Aside, Call, text_of
 from fairtrial.tracks.interchange.traces.call import parsed, said
 from fairtrial.tracks.interchange.traces.logfire import table_rows
 from fairtrial.tracks.interchange.traces.tools import texts_in, tool_call, tool_calls_in
@@ -55,7 +55,6 @@ def _is_generation(row: Mapping[str, Any]) -> bool:
 
 
 def _shared(trace: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the generations of a trace have from it."""
     names = ("tags", "sessionId", "session_id", "userId", "user_id", "scores", "metadata")
     return {**{name: trace[name] for name in names if name in trace}, "traceId": trace.get("id")}
 
@@ -78,7 +77,7 @@ def _call(row: Mapping[str, Any]) -> Iterator[Call]:
         error=_first(row, "status_message", "statusMessage") or "error" if failed else "",
         tags=tuple(map(str, tags)) if isinstance(tags, list) else (),
         messages=tuple(asked),
-        answer="\n".join(_texts(answered)) or None,
+        answer="\n".join(message.text for message in answered if message.text) or None,
         tool_calls=tool_calls_in(row.get("input"), row.get("output")),
         metadata={**_labels(row), **(metadata if isinstance(metadata, dict) else {})},
         scores=_scores(parsed(row.get("scores"))),
@@ -87,10 +86,6 @@ def _call(row: Mapping[str, Any]) -> Iterator[Call]:
 
 def _labels(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in ("expected_output", "expectedOutput") if row.get(name) not in (None, "")}
-
-
-def _texts(messages: list[Said]) -> list[str]:
-    return [message.text for message in messages if message.text]
 
 
 def _scores(scores: Any) -> dict[str, Any]:

@@ -77,7 +77,6 @@ def _compiled(rule: str) -> re.Pattern[str]:
 
 
 def _passes_luhn(text: str) -> bool:
-    """Return whether the check digit of a card number is right."""
     digits = [int(character) for character in reversed(text) if character.isdigit()]
     doubled = [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0

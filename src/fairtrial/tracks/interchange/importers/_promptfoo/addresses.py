@@ -99,7 +99,6 @@ def _parts(at: Conversion, name: str, url: str, config: dict[str, Any]) -> dict[
 
 
 def _request(at: Conversion, config: dict[str, Any]) -> dict[str, Any]:
-    """Return the parts of a request that is written as text."""
     text = str(config["request"])
     if text.startswith(PREFIX):
         text = at.folder.text(text)

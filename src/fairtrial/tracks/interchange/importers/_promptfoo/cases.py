@@ -18,8 +18,7 @@ from fairtrial.tracks.interchange.importers._promptfoo.checks_by_judges import J
 from fairtrial.tracks.interchange.importers._promptfoo.chosen_arms import KEYS as ARMS
 from fairtrial.tracks.interchange.importers._promptfoo.chosen_arms import ChosenArms
 from fairtrial.tracks.interchange.importers._promptfoo.conversion import Conversion, dict_of
-from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, MissingFileError
-from fairtrial.tracks.interchange.importers._promptfoo.images import image_in
+from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX, MissingFileError, image_in
 from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import filled, filled_or_same
 from fairtrial.tracks.interchange.importers._promptfoo.prompts import Prompt, chat_of
 from fairtrial.tracks.interchange.importers._promptfoo.rows import (
@@ -72,7 +71,7 @@ class Cases:
             prompts = {label: self._computed(prompt) for label, prompt in prompts.items()}
         prompts, rows = without_problem(prompts, rows)
         prompts, rows = self._chats_in_variables(prompts, rows)
-        prompts, rows = self._attached(prompts, rows)
+        rows = self._attached(prompts, rows)
         prompts, rows = self._conversations(prompts, rows)
         defaults: dict[str, Any] = {}
         prompts, rows = with_affixes(prompts, rows, defaults)
@@ -236,10 +235,7 @@ class Cases:
             made[label] = Prompt(chat=tuple((role, f"{{{{ {n} }}}}") for role, n in zip(roles, names, strict=True)))
         return made, rows
 
-    def _attached(
-        self, prompts: dict[str, Prompt], rows: list[VariableRow]
-    ) -> tuple[dict[str, Prompt], list[VariableRow]]:
-        """Attach the images of variables to the cases."""
+    def _attached(self, prompts: dict[str, Prompt], rows: list[VariableRow]) -> list[VariableRow]:
         wanted = {name for prompt in prompts.values() for name in prompt.attached}
         made = []
         for row in rows:
@@ -256,7 +252,7 @@ class Cases:
                     )
             values = {name: value for name, value in row.values.items() if name not in files and name not in wanted}
             made.append(row._replace(values=values, attach=tuple(files.values())))
-        return prompts, made
+        return made
 
     def _conversations(
         self, prompts: dict[str, Prompt], rows: list[VariableRow]
@@ -379,7 +375,6 @@ def _is_classifier(provider: Any) -> bool:
 
 
 def _name_cases(cases: list[dict[str, Any]]) -> None:
-    """Give every case an id of its own."""
     seen: set[str] = set()
     for number, case in enumerate(cases, 1):
         if case["id"] in seen:

@@ -101,7 +101,6 @@ def about_context(check: Assertion) -> Converted:
 
 
 def _with_prompt(instructions: str, rubric: str, check: Assertion) -> str:
-    """Return the instructions of a judge, from the `rubricPrompt` if there is one."""
     given = check.entry.get("rubricPrompt")
     if not given:
         return instructions

@@ -162,7 +162,6 @@ class CodeFile:
         return f"{self.name}:{name}"
 
     def _need(self, function: str) -> None:
-        """Note which part of the runtime a function is in."""
         self._parts |= {part.__name__ for part in _PARTS if function in vars(part)}
 
     def _add(self, kind: str, parameters: str, text: list[Piece]) -> str:

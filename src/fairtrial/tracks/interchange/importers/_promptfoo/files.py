@@ -1,20 +1,27 @@
-"""Files that a configuration refers to, and files that are written next to the suite."""
+"""Files that a configuration refers to, and images in it that are written into files next to the suite."""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
 import json
+import re
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.file import media_of
 from fairtrial.core.trust import may_run_code
 from fairtrial.foreign.suites import read_text
 from fairtrial.tracks.interchange.importers._promptfoo.yaml12 import parse
 
 PREFIX = "file://"
+_IMAGES = "promptfoo_files"  # the folder of images
+_DATA_URL = re.compile(r"data:[\w/+.-]+;base64,")
 _GLOB = ("*", "?", "[")
 _MAX_DEPTH = 16  # of references to references
 
@@ -112,3 +119,23 @@ def resolve(value: Any, folder: Folder) -> Any:
     if isinstance(value, dict):
         return {key: resolve(item, folder) for key, item in value.items()}
     return [resolve(item, folder) for item in value] if isinstance(value, list) else value
+
+
+class Image(NamedTuple):
+    """An image, and the name of its file."""
+
+    name: str
+    body: bytes
+
+
+def image_in(value: str) -> Image | None:
+    """Return the image in a text; None if there is none."""
+    text = "".join(_DATA_URL.sub("", value.strip(), count=1).split())
+    try:
+        body = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    media = media_of(body)
+    if media is None:
+        return None
+    return Image(f"{_IMAGES}/{hashlib.sha256(body).hexdigest()[:12]}.{media.rpartition('/')[2]}", body)

@@ -238,5 +238,4 @@ def _same_name(provider: str, model: str, config: dict[str, Any]) -> dict[str, A
 
 
 def _plain(params: dict[str, Any]) -> dict[str, Any]:
-    """Return `params` as one mapping, as an API takes them."""
     return {**{key: value for key, value in params.items() if key != "extra"}, **params.get("extra", {})}

@@ -120,7 +120,6 @@ class Prompts:
                 for i, (name, body) in enumerate(self._in_files(paths), 1)]  # fmt: skip
 
     def _function(self, name: str, function: str, label: str, entry: Any) -> list[tuple[str, str | Prompt]]:
-        """Return the prompts that functions of files make."""
         config = entry.get("config") if isinstance(entry, dict) else None
         with self._notes.missing(f"prompt {name}"):
             paths = self._folder.find(name)
@@ -140,11 +139,6 @@ class Prompts:
         config = entry.get("config") if isinstance(entry, dict) else None
         self._notes.differs("a program that prints a prompt gets the variables, and not which provider it is for")
         return [(label or program, Prompt(function=self._code.printed_prompt(command, config)))]
-
-    def _filtered(self, body: str, messages: list[Any] | None) -> Prompt:
-        """Return a prompt whose template uses filters in JavaScript."""
-        made = [{**message, "content": to_jinja(str(message.get("content")))} for message in messages or []]
-        return Prompt(function=self._code.computed_prompt(made or to_jinja(body), {}, self._filters))
 
     def _is_file(self, text: str) -> bool:
         if text.startswith(PREFIX):
@@ -186,7 +180,8 @@ class Prompts:
         body = _LOOP.sub("", text) if conversation else text
         messages = _messages(body)
         if self._uses and self._uses.search(body):
-            return self._filtered(body, messages)
+            made = [{**message, "content": to_jinja(str(message.get("content")))} for message in messages or []]
+            return Prompt(function=self._code.computed_prompt(made or to_jinja(body), {}, self._filters))
         try:
             if messages is None:
                 prompt = Prompt(text=converted(body, self._environment), conversation=conversation)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
-from fairtrial.tracks.interchange.importers._promptfoo import addresses, agents, own_code, services, settings
-from fairtrial.tracks.interchange.importers._promptfoo.conversion import Conversion, dict_of
+from fairtrial.foreign.suites import FileRef
+from fairtrial.tracks.interchange.importers._promptfoo import addresses, agents, services, settings
+from fairtrial.tracks.interchange.importers._promptfoo.conversion import NODE, Conversion, dict_of
 from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX
 from fairtrial.tracks.interchange.importers._promptfoo.models import Models
 from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import converted
@@ -56,7 +59,6 @@ class Providers:
         return target
 
     def _keep(self, name: str, entry: Any, target: Any) -> None:
-        """Keep what a provider says about more than its model."""
         given = _details(entry)
         self.called[name] = tuple(str(given[key]) for key in ("id", "label") if given.get(key))
         if given.get("transform"):
@@ -127,7 +129,7 @@ class Providers:
             return addresses.target(self._at, name, raw)
         program = _PROGRAM.search(name) if not name.startswith(("openai:", "anthropic:")) else None
         if program or name.startswith(("exec:", "package:", JAVASCRIPT)):
-            return own_code.target(self._at, name, config, program[0] if program else "")
+            return _own_code(self._at, name, config, program[0] if program else "")
         target = agents.target(self._at, name, config) or services.target(self._at, name, config)
         target = target or self._models.target(name, config)
         if target is None:
@@ -159,3 +161,44 @@ def _details(entry: Any) -> dict[str, Any]:
 def target_id(target: Any) -> str:
     """Return the name of a target in all outputs."""
     return str(target) if isinstance(target, str) else str(target.get("id") or target["target"])
+
+
+def _own_code(at: Conversion, name: str, config: dict[str, Any], suffix: str) -> dict[str, Any] | None:
+    """Return the target of a provider that the user wrote: a program, a function, a package or a file."""
+    if name.startswith("exec:"):
+        return _command(at, name)
+    if name.startswith(JAVASCRIPT):
+        made = at.code.code_provider(name.removeprefix(JAVASCRIPT), config)
+        return {"target": f"python:{made}", "id": "function"}
+    return _package(at, name, config) if name.startswith("package:") else _in_file(at, name, config, suffix)
+
+
+def _package(at: Conversion, name: str, config: dict[str, Any]) -> dict[str, Any]:
+    package, _, function = name.removeprefix("package:").rpartition(":")
+    settings = json.loads(json.dumps(config, default=str))
+    made = at.code.package_provider(package, function, at.folder.path, settings)
+    at.notes.differs(NODE)
+    return {"target": f"python:{made}", "id": name}
+
+
+def _in_file(at: Conversion, name: str, config: dict[str, Any], suffix: str) -> dict[str, Any]:
+    path = re.sub(r"^(python:|javascript:)?(file://)?", "", name)
+    path, _, function = path.partition(suffix)
+    file = at.folder.find(f"{path}{suffix}")[0]
+    settings = json.loads(json.dumps(config, default=str))
+    if suffix == ".py":
+        made = at.code.provider(file, function.lstrip(":") or "call_api", settings)
+    else:
+        made = at.code.node_provider(file, function.lstrip(":"), settings)
+        at.notes.differs(NODE)
+    return {"target": f"python:{made}", "id": name}
+
+
+def _command(at: Conversion, name: str) -> dict[str, Any] | None:
+    _, command = at.folder.command(name.removeprefix("exec:"))
+    if not command:
+        at.notes.lost(f"provider {name}", "its command cannot be read; write it as a `command` target")
+        return None
+    words = [FileRef(word) if isinstance(word, Path) else word for word in command]
+    at.notes.differs("a program gets the prompt as its last argument, without promptfoo's options and context")
+    return {"target": "command", "id": name, "options": {"command": words, "prompt": "argument"}}

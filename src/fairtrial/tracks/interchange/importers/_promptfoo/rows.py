@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import partial
 from typing import Any, NamedTuple
 
+from fairtrial.tracks.interchange.importers._promptfoo.assertion import text_of
 from fairtrial.tracks.interchange.importers._promptfoo.conversion import Notes
 from fairtrial.tracks.interchange.importers._promptfoo.prompts import Prompt
 from fairtrial.tracks.interchange.importers._promptfoo.tests import Test
@@ -122,7 +122,7 @@ def with_input(
     name = _question(used, prompts, rows)
     if name is None:
         return prompts, rows, [str(row.test.get("description") or row.where) for row in rows]
-    inputs = [_as_text(row.values.get(name, "")) for row in rows]
+    inputs = [text_of(row.values.get(name, "")) for row in rows]
     note_blank(name, rows, notes)
     if name == "input":
         return prompts, rows, inputs
@@ -131,7 +131,7 @@ def with_input(
     if (
         keep
         or "input" in used
-        or any(re.search(rf"\b{re.escape(name)}\b", _tags(plain.sub("", text))) for text in texts)
+        or any(re.search(rf"\b{re.escape(name)}\b", " ".join(_TAG.findall(plain.sub("", text)))) for text in texts)
     ):
         return prompts, rows, inputs  # it is used in other ways too, so it stays a variable as well
     renamed = {
@@ -139,10 +139,6 @@ def with_input(
     }
     rows = [row._replace(values={key: value for key, value in row.values.items() if key != name}) for row in rows]
     return renamed, rows, inputs
-
-
-def _tags(text: str) -> str:
-    return " ".join(_TAG.findall(text))
 
 
 def _question(used: set[str], prompts: dict[str, Prompt], rows: list[VariableRow]) -> str | None:
@@ -159,12 +155,6 @@ def _question(used: set[str], prompts: dict[str, Prompt], rows: list[VariableRow
     return max(
         likely, key=lambda name: max((m.start() for m in re.finditer(rf"\b{re.escape(name)}\b", text)), default=-1)
     )
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def written_prompts(prompts: dict[str, Prompt], defaults: dict[str, Any], inputs: list[str]) -> dict[str, Any]:

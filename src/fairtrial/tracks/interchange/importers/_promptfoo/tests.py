@@ -52,7 +52,6 @@ def read(at: Conversion, config: dict[str, Any]) -> list[Test]:
 
 
 def _default(at: Conversion, value: Any) -> Test:
-    """Return the default test, which may be in a file."""
     if isinstance(value, str):
         with at.notes.missing(f"defaultTest {value}"):
             value = at.folder.data(value)
@@ -67,7 +66,6 @@ def _scenario(at: Conversion, scenario: Test, default: Test) -> Iterator[Test]:
 
 
 def _loaded(at: Conversion, value: Any) -> list[Any]:
-    """Return a list whose entries may be in files."""
     found: list[Any] = []
     for item in value if isinstance(value, list) else [value] if value else []:
         if isinstance(item, str):
