@@ -61,10 +61,14 @@ def fetch(source: HubSource, folder: Path, cache: Path = CACHE) -> Copy:
     stem = content_hash([identity, source.head])[:32]
     file, about = cache / f"{stem}.jsonl", cache / f"{stem}.json"
     if not (file.is_file() and about.is_file()):
-        _check_trust(source.name)
+        if not may_run_code():
+            raise _untrusted(source.name)
         split = _download(source, str(place or name), None if place else commit, file)
         about.write_bytes(msgspec.json.encode({**identity, "split": split, "head": source.head}))
-    origin: dict[str, Any] = msgspec.json.decode(about.read_bytes())
+    return _copy(file, msgspec.json.decode(about.read_bytes()))
+
+
+def _copy(file: Path, origin: dict[str, Any]) -> Copy:
     return Copy(file, {key: value for key, value in origin.items() if value is not None and key != "head"})
 
 
@@ -78,10 +82,9 @@ def _local_folder(name: str, folder: Path) -> Path | None:
     return place
 
 
-def _check_trust(name: str) -> None:
-    """Raise where nothing may be fetched, and no library may read what a folder says about its own loading."""
-    if not may_run_code():
-        raise FairtrialError(f"{name} is only fetched by a run: `fairtrial validate --run-code` fetches it now")
+def _untrusted(name: str) -> FairtrialError:
+    """Return the error where nothing may be fetched, and no library may read what a folder says about its loading."""
+    return FairtrialError(f"{name} is only fetched by a run: `fairtrial validate --run-code` fetches it now")
 
 
 def _fetched_before(source: HubSource, name: str, cache: Path) -> Copy:
@@ -91,10 +94,8 @@ def _fetched_before(source: HubSource, name: str, cache: Path) -> Copy:
     for about in sorted(cache.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True):
         origin: dict[str, Any] = msgspec.json.decode(about.read_bytes())
         if about.with_suffix(".jsonl").is_file() and {key: origin.get(key) for key in wanted} == wanted:
-            shown = {key: value for key, value in origin.items() if value is not None and key != "head"}
-            return Copy(about.with_suffix(".jsonl"), shown)
-    _check_trust(source.name)
-    raise AssertionError("only called by who looks")
+            return _copy(about.with_suffix(".jsonl"), origin)
+    raise _untrusted(source.name)
 
 
 def _folder_hash(folder: Path) -> str:
@@ -108,7 +109,6 @@ def _commit(name: str, revision: str | None) -> str:
     """Return the commit that a branch or tag stands for now; a commit stands for itself."""
     if revision is not None and _COMMIT.fullmatch(revision):
         return revision
-    _check_trust(f"{SCHEME}{name}")
     _datasets()
     from huggingface_hub import HfApi
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +14,7 @@ from fairtrial.api.twins import async_twin, sync_twin
 from fairtrial.core.errors import FairtrialError
 from fairtrial.foreign.results import Columns
 from fairtrial.store import Store
-from fairtrial.tracks.interchange.import_results import aimport_results as import_all
+from fairtrial.tracks.interchange.import_results import import_all
 from fairtrial.tracks.interchange.import_traces import TraceOptions, TracesRead
 from fairtrial.tracks.interchange.import_traces import import_traces as write_cases
 
@@ -58,7 +59,7 @@ async def aimport_results(
         answer=answer,
     )
     scales = scale if isinstance(scale, dict) else {} if scale is None else {"": scale}
-    done = await import_all(data, store=Store(store), format=format, columns=columns, scales=scales)
+    done = await asyncio.to_thread(import_all, data, store=Store(store), format=format, columns=columns, scales=scales)
     runs = list({one.run.id: one.run for one in done}.values())  # attempts at the same task are one
     return runs[0] if len(runs) == 1 else runs
 

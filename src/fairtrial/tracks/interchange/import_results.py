@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -33,11 +32,6 @@ class Import(NamedTuple):
     origin: dict[str, Any]
     files: tuple[str, ...] = ()  # of the log
     replaced: tuple[str, ...] = ()  # runs of earlier attempts that were removed
-
-
-async def aimport_results(data: Any, *, store: Store, **options: Any) -> list[Import]:
-    """Import results without blocking the event loop."""
-    return await asyncio.to_thread(import_all, data, store=store, **options)
 
 
 def import_all(
@@ -88,7 +82,10 @@ def _logs(data: Any, format: str | None, columns: Columns) -> Iterator[Log]:
                 found = "table"  # columns that the user names make it one
             source.release()
             if found is None and named:
-                raise FairtrialError(_unknown(source))
+                raise FairtrialError(
+                    f"{source.path.name} is not recognised as results of a tool: say what it is with --format, or give "
+                    "a table with columns for case, arm and score (--case, --arm, --score)"
+                )
             if found is not None:
                 by_format.setdefault(found, []).append(source)
     for name, sources in by_format.items():
@@ -116,13 +113,6 @@ def _files(path: Path) -> Iterator[tuple[Source, bool]]:
         yield Source(path), True
     else:
         raise FairtrialError(f"{path} is not there: give a file or a folder with results")
-
-
-def _unknown(source: Source) -> str:
-    return (
-        f"{source.path.name} is not recognised as results of a tool: say what it is with --format, or give a table "
-        "with columns for case, arm and score (--case, --arm, --score)"
-    )
 
 
 # -- one log --------------------------------------------------------------------------------------

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.analyse.stored_run import Told
-
-Document = dict[str, Any]
+from fairtrial.tracks.interchange.exports.inspect_sample import Document, tool_calls
 
 
 def rows(told: Told, record: Document, results: Mapping[str, Document]) -> Iterator[Document]:
@@ -84,13 +83,10 @@ def _common(told: Told) -> Document:
 def _messages(told: Told) -> list[Document]:
     chat = told.chat.as_dicts() if told.chat is not None else [{"role": "user", "content": told.case.input}]
     spoken: list[Document] = [message for message in chat if message["role"] != "system"]
-    calls = (told.trial.trace or {}).get("tool_calls")
-    for number, call in enumerate(calls if isinstance(calls, list) else (), 1):
-        if isinstance(call, dict) and isinstance(call.get("tool"), str):
-            name = f"{told.trial.trial_id}-{number}"
-            made = {"id": name, "name": call["tool"], "arguments": _arguments(call.get("arguments"))}
-            spoken.append({"role": "assistant", "content": None, "tool_calls": [made]})
-            spoken.append({"role": "tool", "content": _text(call.get("result")), "tool_call_id": [name]})
+    for name, call in tool_calls(told):
+        made = {"id": name, "name": call["tool"], "arguments": _arguments(call.get("arguments"))}
+        spoken.append({"role": "assistant", "content": None, "tool_calls": [made]})
+        spoken.append({"role": "tool", "content": _text(call.get("result")), "tool_call_id": [name]})
     spoken.append({"role": "assistant", "content": told.trial.answer, "reasoning_trace": told.trial.reasoning})
     return [{"turn_idx": number, **message} for number, message in enumerate(spoken)]
 

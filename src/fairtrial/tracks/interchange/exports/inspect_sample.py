@@ -106,7 +106,7 @@ def _answer(told: Told, model: str) -> Document:
     return {"role": "assistant", "content": content, "source": "generate", "model": model}
 
 
-def _calls(told: Told) -> Iterator[tuple[str, Document]]:
+def tool_calls(told: Told) -> Iterator[tuple[str, Document]]:
     """Yield an id and the record of every tool call of a trial."""
     calls = (told.trial.trace or {}).get("tool_calls")
     for number, call in enumerate(calls if isinstance(calls, list) else (), 1):
@@ -115,7 +115,7 @@ def _calls(told: Told) -> Iterator[tuple[str, Document]]:
 
 
 def _tool_messages(told: Told) -> Iterator[Document]:
-    for name, call in _calls(told):
+    for name, call in tool_calls(told):
         function, arguments = _function(call), _arguments(call.get("arguments"))
         request = {"id": name, "function": function, "arguments": arguments, "type": "function"}
         yield {"role": "assistant", "content": "", "source": "generate", "tool_calls": [request]}
@@ -213,7 +213,7 @@ def _events(told: Told, asked: list[Document], output: Document) -> list[Documen
             "error": _tool_error(call),
             "events": [],
         }
-        for name, call in _calls(told)
+        for name, call in tool_calls(told)
     ]
     call: Document = {
         **start,

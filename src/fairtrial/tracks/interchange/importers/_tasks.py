@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,11 @@ class Findings:
         tasks = self._tasks.setdefault(what, [])
         if task and task not in tasks:
             tasks.append(task)
+
+    def unknown(self, given: Iterable[str], known: Collection[str], what: str, task: str = "") -> None:
+        """Add the keys that are not known; `what` has `{}` where their name belongs."""
+        for key in sorted(set(given).difference(known)):
+            self.add(what.format(key), task)
 
     def inside(self, folder: Path, name: str, task: str) -> Path | None:
         """Return a file of a task; None, which is a finding, if it is not in the task's folder, also by a link."""

@@ -18,7 +18,6 @@ from fairtrial.tracks.interchange.importers._tasks import AGENT, Findings, as_wr
 
 PLACE = ".harbor"  # in a workspace, while it is checked: the tests, and what they write
 _TOP = {"version", "schema_version", "task", "metadata", "verifier", "agent", "environment", "solution", "artifacts"}
-_AUTHORS = {"author_name", "author_email", "difficulty", "category", "tags"}
 _RESOURCES = {"cpus", "memory", "memory_mb", "storage", "storage_mb", "gpus", "build_timeout_sec", "os"}
 _CHECK = f"""\
 # Runs the tests and says their reward as fairtrial reads it: the last line is JSON with a score.
@@ -134,8 +133,7 @@ class _Task:
 
     def _report(self, metadata: dict[str, Any]) -> None:
         add, environment = self._findings.add, self._section("environment")
-        for key in sorted(set(self._config) - _TOP):
-            add(f"section `{key}` of tasks", self._name)
+        self._findings.unknown(self._config, _TOP, "section `{}` of tasks", self._name)
         if "docker_image" in environment:
             add(
                 "the image of the container: install what the tasks need, or set `workspace: {sandbox: docker, image: "

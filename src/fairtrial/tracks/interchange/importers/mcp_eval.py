@@ -13,6 +13,7 @@ from fairtrial.foreign.suites import Imported, expecting, read_yaml
 from fairtrial.tracks.interchange.importers._tasks import Findings, as_written, combined, with_judge
 
 _SETTINGS = ("mcpeval.yaml", "mcpeval.config.yaml", "mcp_agent.config.yaml")
+_KEYS = ("name", "server_name", "metadata", "agent_spec", "cases", "evaluators")
 _SERVER_KEYS = ("command", "args", "env", "url", "headers", "cwd")
 _MODEL = "tool-agent:anthropic:claude-sonnet-5-5"
 
@@ -38,8 +39,7 @@ class _Dataset:
 
     def read(self) -> Imported:
         data, servers = self._data, self._servers()
-        for key in sorted(set(data) - {"name", "server_name", "metadata", "agent_spec", "cases", "evaluators"}):
-            self._findings.add(f"key `{key}`")
+        self._findings.unknown(data, _KEYS, "key `{}`")
         if data.get("agent_spec"):
             self._findings.add(f"the agent `{data['agent_spec']}`: choose a target and a `system` prompt")
         suite: dict[str, Any] = {"name": escape(str(data.get("name") or self._file.stem)), "targets": [_MODEL]}

@@ -56,8 +56,7 @@ class _Tasks:
     def eval(self, document: dict[str, Any]) -> Imported:
         config = document["config"]
         known = {"agent", "agentFile", "mcpConfigFile", "taskSets", "llmJudge", "extensions"}
-        for key in sorted(set(config) - known):
-            self._findings.add(f"`{key}` of the eval")
+        self._findings.unknown(config, known, "`{}` of the eval")
         self._agent(config)
         if config.get("mcpConfigFile"):
             servers = read_yaml(within(self._folder, config["mcpConfigFile"]))["mcpServers"]
@@ -81,8 +80,7 @@ class _Tasks:
             self._findings.add("the agent: choose a target; `command` starts any program")
 
     def _server(self, name: str, entry: dict[str, Any]) -> dict[str, Any]:
-        for key in sorted(set(entry) - {*_SERVER_KEYS, "enableAllTools", "alwaysAllow"}):
-            self._findings.add(f"`{key}` of MCP servers", name)
+        self._findings.unknown(entry, (*_SERVER_KEYS, "enableAllTools", "alwaysAllow"), "`{}` of MCP servers", name)
         return {key: entry[key] for key in _SERVER_KEYS if entry.get(key)}
 
     def suite(self, name: str, tasks: list[tuple[Path, dict[str, Any]]]) -> Imported:
@@ -108,8 +106,7 @@ class _Tasks:
         """Return a task as a case; None if its prompt is not in its folder."""
         metadata = document["metadata"]
         name = str(metadata["name"])
-        for key in sorted(set(document) - _TASK_KEYS):
-            self._findings.add(f"key `{key}` of tasks", name)
+        self._findings.unknown(document, _TASK_KEYS, "key `{}` of tasks", name)
         spec = document.get("spec") or _modern(document["steps"])
         text = self._text(spec["prompt"], path, name)
         if text is None:
@@ -161,18 +158,13 @@ class _Tasks:
         return {**check, "timeout": _seconds(value["timeout"])} if value.get("timeout") else check
 
     def _assertions(self, given: dict[str, Any], task: str) -> list[dict[str, Any]]:
-        for key in sorted(set(given) - _ASSERTIONS):
-            self._findings.add(f"assertion `{key}`", task)
+        self._findings.unknown(given, _ASSERTIONS, "assertion `{}`", task)
         scorer: dict[str, Any] = {"type": "tool_calls"}
         if names := [_name(one) for one in given.get("toolsUsed") or ()]:
             scorer["names"] = names
         if forbidden := [_name(one) for one in given.get("toolsNotUsed") or ()]:
             scorer["forbidden"] = forbidden
-        limits = {
-            ours: given[theirs]
-            for theirs, ours in (("minToolCalls", "min"), ("maxToolCalls", "max"))
-            if theirs in given
-        }
+        limits = {name: given[f"{name}ToolCalls"] for name in ("min", "max") if f"{name}ToolCalls" in given}
         scorers = [scorer] if len(scorer) > 1 else []
         scorers += [{"type": "tool_calls", **limits}] if limits else []
         if order := [_name(one) for one in given.get("callOrder") or () if one.get("type", "tool") == "tool"]:

@@ -34,15 +34,11 @@ _READ = {
     "description", "prompts", "providers", "targets", "tests", "defaultTest", "scenarios", "env", "evaluateOptions",
     "commandLineOptions", "$schema", "version", "providerPromptMap", "nunjucksFilters",
 }  # fmt: skip
-_UNUSED = {
-    "writeLatestResults",
-    "metadata",
-    "assertionTemplates",
-    "definitions",
-    "$defs",
-    "anchors",
-    "templates",
-}  # of no consequence for what is asked and how it is scored
+_UNUSED = {  # of no consequence for what is asked and how it is scored
+    "writeLatestResults", "metadata", "assertionTemplates", "definitions", "$defs", "anchors", "templates",
+}  # fmt: skip
+_COUNTS = {"maxConcurrency": "concurrency", "repeat": "repeats"}
+_SHOWN = ("showProgressBar", "verbose", "share", "table", "write", "progressBar", "generateSuggestions", "delay")
 _ELSEWHERE = {  # what is not part of a suite here
     "outputPath": "give it to the command: `fairtrial run SUITE -o FILE`",
     "sharing": "`fairtrial report RUN -o report.html` makes a page to share",
@@ -209,26 +205,15 @@ class _Suite:
             given |= self.config.get(key) or {}
         options: dict[str, Any] = {}
         for key, value in given.items():
-            if key == "maxConcurrency" and value:
-                options["concurrency"] = int(value)
-            elif key == "repeat" and value:
-                options["repeats"] = int(value)
+            if key in _COUNTS and value:
+                options[_COUNTS[key]] = int(value)
             elif key == "timeoutMs" and value:
                 options["timeout"] = float(value) / 1000
             elif key == "cache":
                 options |= {"cache": True} if value is True else {}
             elif key == "delay" and value:
                 self.notes.lost("`delay`", "set `concurrency: 1`; rate limits of providers are kept to by themselves")
-            elif key not in (
-                "showProgressBar",
-                "verbose",
-                "share",
-                "table",
-                "write",
-                "progressBar",
-                "generateSuggestions",
-                "delay",
-            ):
+            elif key not in _SHOWN:
                 self.notes.lost(f"option `{key}`", "give it to `fairtrial run`, if it has it")
         return options
 

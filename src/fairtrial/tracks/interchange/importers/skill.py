@@ -56,8 +56,7 @@ def _suite(folder: Path, entries: list[dict[str, Any]]) -> Imported:
 
 def _case(folder: Path, skill: str, number: int, entry: dict[str, Any], findings: Findings) -> dict[str, Any]:
     label = str(entry.get("name") or f"eval-{entry.get('id', number)}")
-    for key in sorted(set(entry) - _KEYS):
-        findings.add(f"`{key}` of evals", label)
+    findings.unknown(entry, _KEYS, "`{}` of evals", label)
     case: dict[str, Any] = {"id": label, "input": str(entry.get("prompt") or entry["query"])}
     files = [path for name in entry.get("files") or () if (path := findings.inside(folder, name, label))]
     if files:

@@ -148,3 +148,6 @@ def _question(name: str, instance: Fields, perturbed: str) -> Question:
         category=instance.name("split") or None,
         cluster=name_of(name) if perturbed else None,
     )
+
+
+# fmt: skip  # fmt: skip

@@ -30,22 +30,10 @@ _BETWEEN_ARMS = {
     "max-score": "`max-score` chooses between arms by their scores: `fairtrial rank RUN` and `compare` do that",
 }
 SCORING = ("assertScoringFunction", "assertScorer")  # keys of a test: what makes one score of its assertions
-_KEYS = {
-    "type",
-    "value",
-    "weight",
-    "provider",
-    "threshold",
-    "metric",
-    "transform",
-    "assert",
-    "config",
-    "rubricPrompt",
-    "contextTransform",
-    "factuality",  # put there by us, from the options of the test
-    "reason",  # a note for readers
-    "description",
-}
+_KEYS = {  # we ourselves put `factuality` there, from the options of the test; `reason` is a note for readers
+    "type", "value", "weight", "provider", "threshold", "metric", "transform", "assert", "config", "rubricPrompt",
+    "contextTransform", "factuality", "reason", "description",
+}  # fmt: skip
 _ADVICE = {
     "perplexity": "log probabilities are not recorded; leave it out",
     "perplexity-score": "log probabilities are not recorded; leave it out",

@@ -292,3 +292,6 @@ def _as_chat(value: Any) -> list[Any] | None:
 def chat_of(value: Any) -> list[Any] | None:
     """Return a variable's value as the messages of a chat; None if it is something else."""
     return _messages(value) if isinstance(value, str) else _as_chat(value)
+
+
+# fmt: skip

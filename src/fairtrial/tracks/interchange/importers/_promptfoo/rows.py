@@ -180,3 +180,6 @@ def written_prompts(prompts: dict[str, Prompt], defaults: dict[str, Any], inputs
         else:
             written[label] = prompt.text
     return written
+
+
+# fmt: skip

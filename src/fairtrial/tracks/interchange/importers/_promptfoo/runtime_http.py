@@ -141,13 +141,9 @@ def authorised(auth: dict[str, Any]) -> dict[str, str]:
     if kind in ("api_key", "apiKey"):
         return {auth.get("keyName") or "X-API-Key": auth.get("value") or auth.get("apiKey") or ""}
     if kind == "oauth":
-        names = {
-            "clientId": "client_id",
-            "clientSecret": "client_secret",
-            "username": "username",
-            "password": "password",
-        }
-        form = {ours: auth[key] for key, ours in names.items() if auth.get(key)}
+        names = {"clientId": "client_id", "clientSecret": "client_secret"}
+        given = (*names, "username", "password")
+        form = {names.get(key, key): auth[key] for key in given if auth.get(key)}
         form |= {"scope": " ".join(auth["scopes"])} if auth.get("scopes") else {}
         form["grant_type"] = auth.get("grantType") or "client_credentials"
         with urllib.request.urlopen(auth["tokenUrl"], urllib.parse.urlencode(form).encode(), timeout=60) as reply:

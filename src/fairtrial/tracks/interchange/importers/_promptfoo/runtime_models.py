@@ -20,6 +20,20 @@ from fairtrial.tracks.interchange.importers._promptfoo.runtime import (
 _OPENAI = "https://api.openai.com/v1"
 
 
+def _post(path: str, body: Any, key: str, base_url: str = "") -> Any:
+    """Send JSON to OpenAI's API, or to another one of its kind."""
+    address = expanded(base_url) or os.environ.get("OPENAI_BASE_URL", _OPENAI)
+    return post(f"{address.rstrip('/')}/{path}", body, {"Authorization": f"Bearer {os.environ[key]}"})
+
+
+def _session(options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return a session at AWS, and the options with what the environment says."""
+    import boto3
+
+    given = expanded(options)
+    return boto3.Session(region_name=given.get("region"), profile_name=given.get("profile")), given
+
+
 def call_responses(
     model: str,
     params: dict[str, Any],
@@ -38,11 +52,7 @@ def call_responses(
     asked: list[Any] = [{**message, "content": _responses_content(message)} for message in messages]
     made: list[Any] = []
     for left in range(rounds, -1, -1):
-        data = post(
-            (expanded(base_url) or os.environ.get("OPENAI_BASE_URL", _OPENAI)) + "/responses",
-            {"model": model, "input": asked, **given},
-            {"Authorization": f"Bearer {os.environ[key]}"},
-        )
+        data = _post("responses", {"model": model, "input": asked, **given}, key, base_url)
         calls = [item for item in data["output"] if item["type"].endswith("_call")]
         made += [{"tool": call.get("name") or call["type"], "arguments": call.get("arguments")} for call in calls]
         functions = [call for call in calls if call["type"] == "function_call" and call["name"] in (callbacks or {})]
@@ -119,10 +129,7 @@ def _chat_message(model: str, params: dict[str, Any], messages: list[Any], base_
 
         reply = litellm.completion(model=model, messages=messages, drop_params=True, **expanded(params)).model_dump()
     else:
-        address = expanded(base_url) or os.environ.get("OPENAI_BASE_URL", _OPENAI)
-        headers = {"Authorization": f"Bearer {os.environ[key]}"}
-        body = {"model": model, "messages": messages, **expanded(params)}
-        reply = post(f"{address.rstrip('/')}/chat/completions", body, headers)
+        reply = _post("chat/completions", {"model": model, "messages": messages, **expanded(params)}, key, base_url)
     return reply["choices"][0]["message"], reply.get("usage") or {}
 
 
@@ -203,10 +210,7 @@ def call_bedrock_agent(agent: str, alias: str, options: dict[str, Any], messages
     """Ask an agent of Amazon Bedrock in a session of its own (`pip install boto3`, and AWS credentials)."""
     import uuid
 
-    import boto3
-
-    given = expanded(options)
-    session = boto3.Session(region_name=given.get("region"), profile_name=given.get("profile"))
+    session, given = _session(options)
     extra = {"memoryId": given["memoryId"]} if given.get("memoryId") else {}
     reply = session.client("bedrock-agent-runtime").invoke_agent(
         agentId=agent,
@@ -230,10 +234,7 @@ def call_bedrock_agent(agent: str, alias: str, options: dict[str, Any], messages
 
 def call_bedrock_knowledge(model: str, options: dict[str, Any], messages: list[Any]) -> dict[str, Any]:
     """Ask a knowledge base of Amazon Bedrock (`pip install boto3`, and AWS credentials)."""
-    import boto3
-
-    given = expanded(options)
-    session = boto3.Session(region_name=given.get("region"), profile_name=given.get("profile"))
+    session, given = _session(options)
     arn = model if model.startswith("arn:") else f"arn:aws:bedrock:{session.region_name}::foundation-model/{model}"
     if model.split(".", 1)[0] in ("us", "eu", "apac", "global"):  # a profile of several regions, of this account
         account = session.client("sts").get_caller_identity()["Account"]
@@ -252,13 +253,10 @@ def call_sagemaker(endpoint: str, kind: str, options: dict[str, Any], messages: 
 
     A `transform` makes the prompt that is sent, and `path` takes the answer out of the reply: code or files.
     """
-    import boto3
-
-    given = expanded(options)
+    session, given = _session(options)
     prompt = prompt_text(messages)
     if given.get("transform"):
         prompt = as_text(_applied(given["transform"], prompt, "prompt")) or prompt
-    session = boto3.Session(region_name=given.get("region"), profile_name=given.get("profile"))
     reply = session.client("sagemaker-runtime").invoke_endpoint(
         EndpointName=endpoint,
         ContentType=given.get("contentType") or "application/json",
