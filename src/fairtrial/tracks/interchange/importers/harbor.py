@@ -113,7 +113,7 @@ class _Task:
     def case(self) -> dict[str, Any]:
         metadata, task = self._section("metadata"), self._section("task")
         image = self._image()
-        self._report(metadata)
+        self._report()
         case: dict[str, Any] = {"id": self._name, "input": self._relative(self._instruction(), image.workdir)}
         if tags := [str(tag) for tag in (metadata.get("tags") or task.get("keywords") or ())]:
             case["tags"] = tags
@@ -131,7 +131,7 @@ class _Task:
             raise FairtrialError(f"{self._folder / 'instruction.md'} is a link to a file outside of the task")
         return text.strip()
 
-    def _report(self, metadata: dict[str, Any]) -> None:
+    def _report(self) -> None:
         add, environment = self._findings.add, self._section("environment")
         self._findings.unknown(self._config, _TOP, "section `{}` of tasks", self._name)
         if "docker_image" in environment:

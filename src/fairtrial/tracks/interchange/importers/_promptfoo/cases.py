@@ -23,6 +23,7 @@ from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import filled, f
 from fairtrial.tracks.interchange.importers._promptfoo.prompts import Prompt, chat_of
 from fairtrial.tracks.interchange.importers._promptfoo.rows import (
     INSTRUCTIONS,
+    Both,
     VariableRow,
     as_conversations,
     note_blank,
@@ -79,7 +80,7 @@ class Cases:
         keep = functions or self._keep_all or any(_uses_variables(row.test) for row in rows)
         prompts, rows, inputs = with_input(prompts, rows, keep=keep, notes=self._notes, talking=self._simulated)
         self._blanks(prompts, rows, defaults)
-        written = written_prompts(prompts, defaults, inputs)
+        written = written_prompts(prompts, defaults)
         cases = [self._case(row, text, prompts, keep) for row, text in zip(rows, inputs, strict=True)]
         _name_cases(cases)
         body: dict[str, Any] = {**({"prompts": written} if written else {}), "cases": cases}
@@ -108,10 +109,9 @@ class Cases:
         where = f"test {number}"
         self._note_keys(test, where)
         variables = test.get("vars") or {}
-        if isinstance(variables, str) or (
-            isinstance(variables, list) and all(isinstance(v, str) for v in variables) and variables
-        ):
-            variables = self._variables_in_files(variables, where)
+        listed = isinstance(variables, list) and bool(variables) and all(isinstance(v, str) for v in variables)
+        if isinstance(variables, str) or listed:
+            variables = self._variables_in_files(variables if isinstance(variables, list) else [variables])
         if not isinstance(variables, dict):
             self._notes.lost(f"{where}, left out", "its `vars` must be a mapping, or files with one")
             return
@@ -148,17 +148,13 @@ class Cases:
         self._notes.lost("`transformVars`", "write the variables as the function leaves them", where)
         return values
 
-    def _variables_in_files(self, names: Any, where: str) -> Any:
-        values: dict[str, Any] = {}
-        for name in names if isinstance(names, list) else [names]:
-            try:
-                loaded = self._folder.data(name)
-            except MissingFileError:
-                return None
-            if not isinstance(loaded, dict):
-                return None
-            values |= loaded
-        return values
+    def _variables_in_files(self, names: list[str]) -> dict[str, Any] | None:
+        try:
+            loaded = [self._folder.data(name) for name in names]
+        except MissingFileError:
+            return None
+        whole = all(isinstance(one, dict) for one in loaded)
+        return {key: value for one in loaded for key, value in one.items()} if whole else None
 
     def _value(self, value: Any, attach: dict[str, Any], name: str) -> Any:
         """Return a variable's value, from its file if it is in one; raise MissingFileError if it cannot be read."""
@@ -199,9 +195,7 @@ class Cases:
 
     # -- chats, images, conversations --------------------------------------------------------------
 
-    def _chats_in_variables(
-        self, prompts: dict[str, Prompt], rows: list[VariableRow]
-    ) -> tuple[dict[str, Prompt], list[VariableRow]]:
+    def _chats_in_variables(self, prompts: dict[str, Prompt], rows: list[VariableRow]) -> Both:
         """Take apart variables that hold whole chats, if a prompt is nothing but one of them."""
         made: dict[str, Prompt] = {}
         for label, prompt in prompts.items():
@@ -215,16 +209,10 @@ class Cases:
             usable = len(shapes) == 1 and all(isinstance(m.get("content"), str) for chat in chats for m in chat or [])
             roles = next(iter(shapes))
             first = next((i for i, role in enumerate(roles) if role != "system"), len(roles))
-            if (
-                not usable
-                or roles[-1] != "user"
-                or not set(roles) <= {"system", "user", "assistant"}
-                or "system" in roles[first:]
-            ):
-                self._notes.lost(
-                    f"prompt {label}",
-                    f"the chats in `{name}` differ in their roles; write one prompt for each kind, or `turns`",
-                )
+            known = set(roles) <= {"system", "user", "assistant"} and "system" not in roles[first:]
+            if not usable or not known or roles[-1] != "user":
+                advice = f"the chats in `{name}` differ in their roles; write one prompt for each kind, or `turns`"
+                self._notes.lost(f"prompt {label}", advice)
                 continue
             names = [f"{name}_{i}" for i in range(1, len(roles) + 1)]
             rows = [
@@ -247,16 +235,13 @@ class Cases:
                 elif isinstance(value, str) and (image := image_in(value)):
                     files[name], self.files[image.name] = image.name, image.body
                 elif value:
-                    self._notes.lost(
-                        f"the image in `{name}`", "save it as a file and list it under `attach`", row.where
-                    )
+                    advice = "save it as a file and list it under `attach`"
+                    self._notes.lost(f"the image in `{name}`", advice, row.where)
             values = {name: value for name, value in row.values.items() if name not in files and name not in wanted}
             made.append(row._replace(values=values, attach=tuple(files.values())))
         return made
 
-    def _conversations(
-        self, prompts: dict[str, Prompt], rows: list[VariableRow]
-    ) -> tuple[dict[str, Prompt], list[VariableRow]]:
+    def _conversations(self, prompts: dict[str, Prompt], rows: list[VariableRow]) -> Both:
         """Turn tests that go on from each other's answers into cases with several turns."""
         talking = [prompt for prompt in prompts.values() if prompt.conversation]
         if not talking:
@@ -269,13 +254,10 @@ class Cases:
             said.setdefault(talk, []).append(filled(template, row.values, self._environment))
             made.append(row._replace(turns=tuple(said[talk])))
         self._notes.differs("tests with `_conversation` are cases with `turns`: each case asks its earlier turns again")
-        changed = {
-            label: prompt.changed(lambda text: "{{ input }}" if text == template else text)
-            if prompt.conversation
-            else prompt
-            for label, prompt in prompts.items()
-        }
-        return changed, made
+        for label, prompt in prompts.items():
+            if prompt.conversation:
+                prompts[label] = prompt.changed(lambda text: "{{ input }}" if text == template else text)
+        return prompts, made
 
     def _blanks(self, prompts: dict[str, Prompt], rows: list[VariableRow], defaults: dict[str, Any]) -> None:
         """Give names that some tests lack a blank value, which is what promptfoo sends."""
@@ -302,12 +284,8 @@ class Cases:
         scoring = self._assertions.scoring(_asserted(test), row.given, row.where, test.get("threshold"), function)
         needed = {name for prompt in prompts.values() for name in prompt.names} | self._needed
         needed |= {"context"} if "{{ context }}" in repr(scoring) else set()
-        values = (
-            {**row.given, **row.values}
-            if keep
-            else {name: value for name, value in row.values.items() if name in needed}
-        )
-        values = {name: value for name, value in values.items() if name != "input"}
+        values = {**row.given, **row.values} if keep else row.values
+        values = {name: value for name, value in values.items() if name != "input" and (keep or name in needed)}
         if "{{ context }}" in repr(scoring) and "context" not in values:
             values["context"] = row.given.get("context", "")
         if values:
@@ -384,7 +362,4 @@ def _name_cases(cases: list[dict[str, Any]]) -> None:
 
 def _uses_variables(test: Test) -> bool:
     """Return whether an assertion of a test is code, which may look at any variable."""
-    return any(
-        f"'type': '{kind}'" in repr(test.get("assert"))
-        for kind in ("javascript", "python", "not-javascript", "not-python")
-    )
+    return re.search("'type': '(?:not-)?(?:javascript|python)'", repr(test.get("assert"))) is not None

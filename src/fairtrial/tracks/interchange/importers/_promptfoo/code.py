@@ -130,7 +130,7 @@ class CodeFile:
         context = "{'vars': vars, 'provider': {}, 'config': {}}"
         return self._add("prompt", "vars", [f"    return prompted(node(None, '', [{context}, {{}}], code={body!r}))\n"])
 
-    def code_provider(self, code: str, config: Any) -> str:
+    def code_provider(self, code: str) -> str:
         """Add a provider that is a function in JavaScript."""
         body = f"return await ({code})(output, context);"
         text = f"    return reported(node(None, '', [prompt_text({_CHAT}), {{'vars': vars}}], code={body!r}))\n"

@@ -186,7 +186,7 @@ class Prompts:
             if messages is None:
                 prompt = Prompt(text=converted(body, self._environment), conversation=conversation)
             else:
-                prompt = self._chat(name, messages)._replace(conversation=conversation)
+                prompt = self._chat(messages)._replace(conversation=conversation)
             names = prompt.names
         except _NoChatError as error:
             self._notes.lost(f"prompt {name}", str(error))
@@ -200,7 +200,7 @@ class Prompts:
             return None
         return prompt
 
-    def _chat(self, name: str, messages: list[Any]) -> Prompt:
+    def _chat(self, messages: list[Any]) -> Prompt:
         chat: list[tuple[str, str]] = []
         attached: list[str] = []
         for message in messages:

@@ -168,7 +168,7 @@ def _own_code(at: Conversion, name: str, config: dict[str, Any], suffix: str) ->
     if name.startswith("exec:"):
         return _command(at, name)
     if name.startswith(JAVASCRIPT):
-        made = at.code.code_provider(name.removeprefix(JAVASCRIPT), config)
+        made = at.code.code_provider(name.removeprefix(JAVASCRIPT))
         return {"target": f"python:{made}", "id": "function"}
     return _package(at, name, config) if name.startswith("package:") else _in_file(at, name, config, suffix)
 

@@ -48,6 +48,9 @@ class VariableRow(NamedTuple):
         return f"test {self.number}"
 
 
+Both = tuple[dict[str, Prompt], list[VariableRow]]
+
+
 def note_blank(name: str, rows: list[VariableRow], notes: Notes) -> bool:
     """Note the tests in which a name has no value; return whether there are any."""
     lacking = dict.fromkeys(row.where for row in rows if name not in row.values)
@@ -57,7 +60,7 @@ def note_blank(name: str, rows: list[VariableRow], notes: Notes) -> bool:
     return bool(lacking)
 
 
-def without_problem(prompts: dict[str, Prompt], rows: list[VariableRow]) -> tuple[dict[str, Prompt], list[VariableRow]]:
+def without_problem(prompts: dict[str, Prompt], rows: list[VariableRow]) -> Both:
     """Rename the variable `problem`, which is another name of the `input` in templates here."""
     if not any("problem" in row.values for row in rows):
         return prompts, rows
@@ -67,9 +70,7 @@ def without_problem(prompts: dict[str, Prompt], rows: list[VariableRow]) -> tupl
     return renamed, [row._replace(values={named.get(k, k): v for k, v in row.values.items()}) for row in rows]
 
 
-def as_conversations(
-    prompts: dict[str, Prompt], rows: list[VariableRow]
-) -> tuple[dict[str, Prompt], list[VariableRow]]:
+def as_conversations(prompts: dict[str, Prompt], rows: list[VariableRow]) -> Both:
     """Return prompts as what an agent gets before it talks to a simulated user, who begins."""
     said = ("user", "{{ input }}")
     made = {
@@ -81,9 +82,7 @@ def as_conversations(
     return made, [row._replace(values={**row.values, "input": _HELLO}) for row in rows]
 
 
-def with_affixes(
-    prompts: dict[str, Prompt], rows: list[VariableRow], defaults: dict[str, Any]
-) -> tuple[dict[str, Prompt], list[VariableRow]]:
+def with_affixes(prompts: dict[str, Prompt], rows: list[VariableRow], defaults: dict[str, Any]) -> Both:
     """Write texts before and after the prompt of single tests as variables."""
     for key in ("prefix", "suffix"):
         if not any((row.test.get("options") or {}).get(key) for row in rows):
@@ -157,7 +156,7 @@ def _question(used: set[str], prompts: dict[str, Prompt], rows: list[VariableRow
     )
 
 
-def written_prompts(prompts: dict[str, Prompt], defaults: dict[str, Any], inputs: list[str]) -> dict[str, Any]:
+def written_prompts(prompts: dict[str, Prompt], defaults: dict[str, Any]) -> dict[str, Any]:
     """Return the prompts as they are in the suite; none if the only one is the case itself."""
     if len(prompts) == 1:
         (only,) = prompts.values()
@@ -172,9 +171,8 @@ def written_prompts(prompts: dict[str, Prompt], defaults: dict[str, Any], inputs
             *before, (role, last) = prompt.chat or (("user", prompt.text),)
             defaults[name] = last
             mark = f"{{{{ {name} }}}}"
-            written[label] = (
-                [*({"role": r, "content": c} for r, c in before), {"role": role, "content": mark}] if before else mark
-            )
+            chat = [*({"role": r, "content": c} for r, c in before), {"role": role, "content": mark}]
+            written[label] = chat if before else mark
         elif prompt.chat:
             written[label] = [{"role": role, "content": content} for role, content in prompt.chat]
         else:
