@@ -20,7 +20,6 @@ from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import Told
 from fairtrial.analyse.summary import ArmSummary, RunSummary
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.score import Scale
 from fairtrial.tracks.interchange.exports.eee_samples import rows
 
 SCHEMA_VERSION = "0.3.0"
@@ -146,50 +145,31 @@ def _record(run: Run, summary: RunSummary, target: str) -> dict[str, Any]:
 
 
 def _results(run: Run, summary: RunSummary, arm: ArmSummary) -> list[dict[str, Any]]:
-    if arm.aggregate.mean is None:
-        return []
     numbers = arm.aggregate
-    common = _common(run, summary, arm)
-    score = _result(
-        f"{summary.suite}/{arm.condition}",
-        _result_id(arm),
-        "score",
-        common,
-        (0.0, 100.0),
-        100 * arm.aggregate.mean,
-        {
-            "standard_error": 100 * numbers.std_err if numbers.std_err is not None else None,
-            "ci95": [100 * bound for bound in numbers.ci95] if numbers.ci95 else None,
-            "std_dev": 100 * numbers.std_dev if numbers.std_dev is not None else None,
-            "count": numbers.count,
-            "method": numbers.method,
-        },
-    )
-    others = [
-        _result(
-            f"{summary.suite}/{arm.condition}/{name}",
-            _result_id(arm, name),
-            name,
-            common,
-            _both_bounds(metric.scale),
-            metric.mean,
-            {"ci95": list(metric.ci95) if metric.ci95 else None, "std_dev": metric.std_dev},
-        )
-        for name, metric in arm.metrics.items()
-        if None not in metric.scale
-    ]
-    return [score, *others]
+    if numbers.mean is None:
+        return []
+    common, name = _common(run, summary, arm), f"{summary.suite}/{arm.condition}"
+    error = {} if numbers.std_err is None else {"value": 100 * numbers.std_err, "method": "analytic"}
+    uncertainty = {
+        **({"standard_error": error} if error else {}),
+        **_uncertainty(100, numbers.ci95, numbers.std_dev, method=numbers.method),
+        "num_samples": numbers.count,
+    }
+    results = [_result(name, arm, "", (0.0, 100.0), 100 * numbers.mean, uncertainty, common)]
+    for metric, own in arm.metrics.items():
+        worst, best = own.scale
+        if worst is not None and best is not None:  # the format requires both
+            uncertainty = _uncertainty(1, own.ci95, own.std_dev)
+            results.append(_result(f"{name}/{metric}", arm, metric, (worst, best), own.mean, uncertainty, common))
+    return results
 
 
-def _result_id(arm: ArmSummary, metric: str = "") -> str:
-    """Return the key by which rows name their result."""
-    return f"{arm.arm.replace('#', '-')}#{metric}"
-
-
-def _both_bounds(scale: Scale) -> tuple[float, float]:
-    """Return the worst and the best value of a scale; the format requires both."""
-    assert scale[0] is not None and scale[1] is not None
-    return scale[0], scale[1]
+def _uncertainty(unit: int, ci95: tuple[float, float] | None, std_dev: float | None, **method: str) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    if ci95:
+        low, high = (unit * bound for bound in ci95)
+        made["confidence_interval"] = {"lower": low, "upper": high, "confidence_level": 0.95, **method}
+    return made if std_dev is None else {**made, "standard_deviation": unit * std_dev}
 
 
 def _common(run: Run, summary: RunSummary, arm: ArmSummary) -> dict[str, Any]:
@@ -230,31 +210,20 @@ def _common(run: Run, summary: RunSummary, arm: ArmSummary) -> dict[str, Any]:
 
 def _result(
     name: str,
-    key: str,
+    arm: ArmSummary,
     metric: str,
-    common: dict[str, Any],
     scale: tuple[float, float],
     score: float,
-    spread: dict[str, Any],
+    uncertainty: dict[str, Any],
+    common: dict[str, Any],
 ) -> dict[str, Any]:
-    uncertainty: dict[str, Any] = {}
-    if spread.get("standard_error") is not None:
-        uncertainty["standard_error"] = {"value": spread["standard_error"], "method": "analytic"}
-    if spread.get("ci95"):
-        low, high = spread["ci95"]
-        method = {"method": spread["method"]} if "method" in spread else {}
-        uncertainty["confidence_interval"] = {"lower": low, "upper": high, "confidence_level": 0.95, **method}
-    if spread.get("std_dev") is not None:
-        uncertainty["standard_deviation"] = spread["std_dev"]
-    if spread.get("count") is not None:
-        uncertainty["num_samples"] = spread["count"]
     return {
-        "evaluation_result_id": key,
+        "evaluation_result_id": f"{arm.arm.replace('#', '-')}#{metric}",  # the key by which rows name their result
         "evaluation_name": name,
         "source_data": common["source_data"],
         "metric_config": {
-            "metric_id": f"fairtrial.{metric}",
-            "metric_name": metric,
+            "metric_id": f"fairtrial.{metric or 'score'}",
+            "metric_name": metric or "score",
             "lower_is_better": scale[1] < scale[0],
             "score_type": "continuous",
             "min_score": min(scale),
