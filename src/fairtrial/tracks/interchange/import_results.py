@@ -21,14 +21,12 @@ from fairtrial.tracks.interchange.import_log import ImportChoice, LogWriter
 from fairtrial.tracks.interchange.results._frame import frame_log, is_frame
 from fairtrial.tracks.interchange.values import name_of
 
-Happened = Literal["imported", "already there", "older attempt"]
-
 
 class Import(NamedTuple):
     """One log and what became of it."""
 
     run: Run
-    happened: Happened
+    happened: Literal["imported", "already there", "older attempt"]
     origin: dict[str, Any]
     files: tuple[str, ...] = ()  # of the log
     replaced: tuple[str, ...] = ()  # runs of earlier attempts that were removed

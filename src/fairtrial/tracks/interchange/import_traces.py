@@ -29,6 +29,14 @@ _CONTEXT = "context"  # the variable that has what was retrieved for it
 _TOOLS = "tools"  # as `expected`: what tools must be called
 _MAX_ASIDE = 64 * 2**20  # characters of retrieved texts and tools' results that are kept until their cases are written
 _SCORERS = {"answer": "f1", _TOOLS: "tool_calls"}
+_ABOUT = {  # what to know about a count, after its noun
+    "conversations": ("conversation", ": the user's turns are kept, the answers between them are given anew"),
+    "with_tools": ("case", " with tool calls, which are kept; `--expected tools` makes them the expected calls"),
+    "with_context": ("case", f" with retrieved texts: use the variable `{_CONTEXT}` in a prompt"),
+    "asides_left_out": ("record", " of tools and retrievers left out: too large together"),
+    "left_out": ("conversation", " left out: a dataset has no turns, write a .yaml file"),
+    "unlabelled": ("case", " without an expected answer: scored by `length` alone until you choose a scorer"),
+}
 _NO_LABEL = {"type": "length", "min": 1}
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
@@ -76,26 +84,9 @@ class TracesRead(msgspec.Struct, kw_only=True):
             lines.append(f"redacted: {found}")
         if self.models:
             lines.append(f"recorded with {', '.join(f'{name} ({n})' for name, n in self.models.most_common(5))}")
-        if self.conversations:
-            each = counted(self.conversations, "conversation")
-            lines.append(f"{each}: the user's turns are kept, the answers between them are given anew")
-        if self.with_tools:
-            each = counted(self.with_tools, "case")
-            lines.append(f"{each} with tool calls, which are kept; `--expected tools` makes them the expected calls")
-        if self.with_context:
-            each = counted(self.with_context, "case")
-            lines.append(f"{each} with retrieved texts: use the variable `{_CONTEXT}` in a prompt")
-        if self.asides_left_out:
-            lines.append(
-                f"{counted(self.asides_left_out, 'record')} of tools and retrievers left out: too large together"
-            )
-        if self.left_out:
-            lines.append(
-                f"{counted(self.left_out, 'conversation')} left out: a dataset has no turns, write a .yaml file"
-            )
-        if self.labelled < self.cases:
-            missing = counted(self.cases - self.labelled, "case")
-            lines.append(f"{missing} without an expected answer: scored by `length` alone until you choose a scorer")
+        for name, (what, about) in _ABOUT.items():
+            if count := self.cases - self.labelled if name == "unlabelled" else getattr(self, name):
+                lines.append(counted(count, what) + about)
         return lines
 
 

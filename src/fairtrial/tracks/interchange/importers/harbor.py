@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.variables import escape
@@ -89,14 +89,6 @@ class Harbor:
         return Imported(suite, findings.listed(), differences, files)
 
 
-class _Image(NamedTuple):
-    """What a Dockerfile says that matters here."""
-
-    workdir: str
-    files: list[FileRef]
-    setup: list[str]
-
-
 class _Task:
     def __init__(self, folder: Path, findings: Findings) -> None:
         self._folder, self._findings, self._name = folder, findings, folder.resolve().name
@@ -112,15 +104,15 @@ class _Task:
 
     def case(self) -> dict[str, Any]:
         metadata, task = self._section("metadata"), self._section("task")
-        image = self._image()
+        workdir, files, setup = self._image()
         self._report()
-        case: dict[str, Any] = {"id": self._name, "input": self._relative(self._instruction(), image.workdir)}
+        case: dict[str, Any] = {"id": self._name, "input": self._relative(self._instruction(), workdir)}
         if tags := [str(tag) for tag in (metadata.get("tags") or task.get("keywords") or ())]:
             case["tags"] = tags
         case |= {key: str(metadata[key]) for key in ("category", "difficulty") if metadata.get(key)}
-        workspace: dict[str, Any] = {"files": image.files} if image.files else {}
-        workspace |= {"setup": image.setup} if image.setup else {}
-        tests = self._tests(image.workdir)
+        workspace: dict[str, Any] = {"files": files} if files else {}
+        workspace |= {"setup": setup} if setup else {}
+        tests = self._tests(workdir)
         check: dict[str, Any] = {"type": "check", "command": f"bash {PLACE}/check.sh", "files": tests}
         check["timeout"] = float(self._section("verifier").get("timeout_sec") or 600)
         return {**case, **({"workspace": workspace} if workspace else {}), "scorer": check}
@@ -154,11 +146,11 @@ class _Task:
         if self._config.get("steps"):
             add("tasks of several steps: only the first instruction is asked", self._name)
 
-    def _image(self) -> _Image:
-        """Read the Dockerfile: what is copied into the working directory comes along, what is run does not."""
+    def _image(self) -> tuple[str, list[FileRef], list[str]]:
+        """Return the working directory, files and setup: what is copied there comes along, what is run does not."""
         path = self._folder / "environment" / "Dockerfile"
         if not path.is_file():
-            return _Image("/app", [], [])
+            return "/app", [], []
         workdir = ""
         files: list[FileRef] = []
         setup: list[str] = []
@@ -175,7 +167,7 @@ class _Task:
                 )
             elif word.upper() in ("ENV", "ENTRYPOINT", "CMD", "USER", "EXPOSE"):
                 self._findings.add(f"{word.upper()} of the container", self._name)
-        return _Image(workdir or "/app", files, setup)
+        return workdir or "/app", files, setup
 
     def _copy(self, arguments: str, workdir: str, files: list[FileRef], setup: list[str]) -> None:
         parts = [part for part in arguments.split() if not part.startswith("--")]

@@ -233,7 +233,7 @@ class Cases:
                 if isinstance(value, str) and value.startswith(("http://", "https://")):
                     files[name] = value
                 elif isinstance(value, str) and (image := image_in(value)):
-                    files[name], self.files[image.name] = image.name, image.body
+                    files[name], self.files[image[0]] = image
                 elif value:
                     advice = "save it as a file and list it under `attach`"
                     self._notes.lost(f"the image in `{name}`", advice, row.where)

@@ -9,7 +9,7 @@ import json
 import re
 import shlex
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -121,21 +121,13 @@ def resolve(value: Any, folder: Folder) -> Any:
     return [resolve(item, folder) for item in value] if isinstance(value, list) else value
 
 
-class Image(NamedTuple):
-    """An image, and the name of its file."""
-
-    name: str
-    body: bytes
-
-
-def image_in(value: str) -> Image | None:
-    """Return the image in a text; None if there is none."""
+def image_in(value: str) -> tuple[str, bytes] | None:
+    """Return the image in a text and the name of its file; None if there is none."""
     text = "".join(_DATA_URL.sub("", value.strip(), count=1).split())
     try:
         body = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return None
     media = media_of(body)
-    if media is None:
-        return None
-    return Image(f"{_IMAGES}/{hashlib.sha256(body).hexdigest()[:12]}.{media.rpartition('/')[2]}", body)
+    stem = f"{_IMAGES}/{hashlib.sha256(body).hexdigest()[:12]}"
+    return None if media is None else (f"{stem}.{media.rpartition('/')[2]}", body)
