@@ -31,15 +31,8 @@ _KEYS_THERE = {
     "conditions.*.system": "conditions.*.system_prompt",
     "conditions.*.mcp": "conditions.*.mcp_servers",
 }
-_MARKERS = tuple(
-    re.compile(pattern, re.MULTILINE)
-    for pattern in (
-        r"^[\"']?agent[\"']?\s*:",
-        r"^[\"']?judge[\"']?\s*:",
-        r"\bquestion_key[\"']?\s*:",
-        r"\banswer_key[\"']?\s*:",
-    )
-)
+_PLACES = {"agent": "^[\"']?", "judge": "^[\"']?", "question_key": r"\b", "answer_key": r"\b"}
+_MARKERS = [re.compile(rf"{before}{key}[\"']?\s*:", re.MULTILINE) for key, before in _PLACES.items()]
 
 # Settings that mean something else here, and why.
 _DIFFERENCES = {
@@ -139,12 +132,9 @@ class _Configuration:
         condition: dict[str, Any] = {"system": entry.get("system_prompt") or ""}
         if entry.get("mcp_servers"):
             condition["mcp"] = entry["mcp_servers"]
-        for theirs, ours in (
-            ("require_mcp_tool_use", "require_tool_use"),
-            ("require_mcp_tool_success", "require_tool_success"),
-        ):
-            if entry.get(theirs):
-                condition[ours] = True
+        for what in ("use", "success"):
+            if entry.get(f"require_mcp_tool_{what}"):
+                condition[f"require_tool_{what}"] = True
                 self.differences.append(_DIFFERENCES["require_mcp_tool_use"])
         return condition
 

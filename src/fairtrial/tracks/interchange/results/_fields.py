@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairtrial.core.answer import Usage
+from fairtrial.core.answer import Failure, Usage
+from fairtrial.core.experiment import Expected
 from fairtrial.tracks.interchange import values
 from fairtrial.tracks.interchange.values import dict_of, list_of
 
@@ -68,7 +69,7 @@ class Fields:
         """Return a time as seconds since 1970."""
         return values.seconds_of(self.get(*paths))
 
-    def expected(self, *paths: str) -> Any:
+    def expected(self, *paths: str) -> Expected:
         """Return the right answer or answers."""
         return values.expected_of(self.get(*paths))
 
@@ -76,18 +77,16 @@ class Fields:
         """Return token counts."""
         return values.usage_of(self.get(prompt), self.get(completion))
 
-    def tidy(self, *paths: str) -> dict[str, Any]:
-        """Return metadata that may be stored, from these mappings together."""
-        tidied: dict[str, Any] = values.tidy(
-            {key: one for path in paths for key, one in dict_of(self.get(path)).items()}
-        )
+    def tidy(self, path: str) -> dict[str, Any]:
+        """Return metadata that may be stored."""
+        tidied: dict[str, Any] = values.tidy(self.below(path).mapping)
         return tidied
 
     def tags(self, path: str) -> tuple[str, ...]:
         """Return tags."""
         return tuple(values.name_of(tag) for tag in self.listed(path))
 
-    def failure(self, *paths: str) -> Any:
+    def failure(self, *paths: str) -> Failure:
         """Return an error as a failure."""
         return values.failure_of(self.get(*paths))
 

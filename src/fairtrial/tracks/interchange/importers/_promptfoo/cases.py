@@ -23,7 +23,7 @@ from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import filled, f
 from fairtrial.tracks.interchange.importers._promptfoo.prompts import Prompt, chat_of
 from fairtrial.tracks.interchange.importers._promptfoo.rows import (
     INSTRUCTIONS,
-    Both,
+    PromptsAndRows,
     VariableRow,
     as_conversations,
     note_blank,
@@ -195,7 +195,7 @@ class Cases:
 
     # -- chats, images, conversations --------------------------------------------------------------
 
-    def _chats_in_variables(self, prompts: dict[str, Prompt], rows: list[VariableRow]) -> Both:
+    def _chats_in_variables(self, prompts: dict[str, Prompt], rows: list[VariableRow]) -> PromptsAndRows:
         """Take apart variables that hold whole chats, if a prompt is nothing but one of them."""
         made: dict[str, Prompt] = {}
         for label, prompt in prompts.items():
@@ -241,7 +241,7 @@ class Cases:
             made.append(row._replace(values=values, attach=tuple(files.values())))
         return made
 
-    def _conversations(self, prompts: dict[str, Prompt], rows: list[VariableRow]) -> Both:
+    def _conversations(self, prompts: dict[str, Prompt], rows: list[VariableRow]) -> PromptsAndRows:
         """Turn tests that go on from each other's answers into cases with several turns."""
         talking = [prompt for prompt in prompts.values() if prompt.conversation]
         if not talking:

@@ -19,7 +19,9 @@ def finish_reason(check: Assertion) -> Converted:
 
 def tools_used(check: Assertion) -> Converted | None:
     limits = check.limits()
-    names = [str(name) for name in [named(check.value)] if name] if isinstance(check.value, dict) else check.texts
+    names = check.texts
+    if isinstance(check.value, dict):
+        names = [str(named(check.value))] if named(check.value) else []
     if not names:
         return None
     if limits.get("max") == 0:

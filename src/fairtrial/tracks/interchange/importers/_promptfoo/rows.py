@@ -48,7 +48,7 @@ class VariableRow(NamedTuple):
         return f"test {self.number}"
 
 
-Both = tuple[dict[str, Prompt], list[VariableRow]]
+PromptsAndRows = tuple[dict[str, Prompt], list[VariableRow]]
 
 
 def note_blank(name: str, rows: list[VariableRow], notes: Notes) -> bool:
@@ -60,7 +60,7 @@ def note_blank(name: str, rows: list[VariableRow], notes: Notes) -> bool:
     return bool(lacking)
 
 
-def without_problem(prompts: dict[str, Prompt], rows: list[VariableRow]) -> Both:
+def without_problem(prompts: dict[str, Prompt], rows: list[VariableRow]) -> PromptsAndRows:
     """Rename the variable `problem`, which is another name of the `input` in templates here."""
     if not any("problem" in row.values for row in rows):
         return prompts, rows
@@ -70,7 +70,7 @@ def without_problem(prompts: dict[str, Prompt], rows: list[VariableRow]) -> Both
     return renamed, [row._replace(values={named.get(k, k): v for k, v in row.values.items()}) for row in rows]
 
 
-def as_conversations(prompts: dict[str, Prompt], rows: list[VariableRow]) -> Both:
+def as_conversations(prompts: dict[str, Prompt], rows: list[VariableRow]) -> PromptsAndRows:
     """Return prompts as what an agent gets before it talks to a simulated user, who begins."""
     said = ("user", "{{ input }}")
     made = {
@@ -82,7 +82,7 @@ def as_conversations(prompts: dict[str, Prompt], rows: list[VariableRow]) -> Bot
     return made, [row._replace(values={**row.values, "input": _HELLO}) for row in rows]
 
 
-def with_affixes(prompts: dict[str, Prompt], rows: list[VariableRow], defaults: dict[str, Any]) -> Both:
+def with_affixes(prompts: dict[str, Prompt], rows: list[VariableRow], defaults: dict[str, Any]) -> PromptsAndRows:
     """Write texts before and after the prompt of single tests as variables."""
     for key in ("prefix", "suffix"):
         if not any((row.test.get("options") or {}).get(key) for row in rows):
