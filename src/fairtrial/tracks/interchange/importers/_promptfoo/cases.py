@@ -108,10 +108,10 @@ class Cases:
         """Yield one row per combination of a test's variables; an unreadable test is left out and reported."""
         where = f"test {number}"
         self._note_keys(test, where)
-        variables = test.get("vars") or {}
+        variables: Any = test.get("vars") or {}
         listed = isinstance(variables, list) and bool(variables) and all(isinstance(v, str) for v in variables)
         if isinstance(variables, str) or listed:
-            variables = self._variables_in_files(variables if isinstance(variables, list) else [variables])
+            variables = self._variables_in_files(variables if listed else [str(variables)])
         if not isinstance(variables, dict):
             self._notes.lost(f"{where}, left out", "its `vars` must be a mapping, or files with one")
             return
