@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # the same as in `_HOMES`, for type checkers
     from fairtrial.analyse.run import Run
     from fairtrial.analyse.stored_run import TrialRecord
-    from fairtrial.cli.options import json_option, option, print_json, store_option
+    from fairtrial.cli.documents import print_json
+    from fairtrial.cli.options import json_option, option, store_option
     from fairtrial.core.answer import Answer, Failure, Journal, Request, SoFar, Usage
     from fairtrial.core.errors import FairtrialError, TargetUnusableError
     from fairtrial.core.experiment import Case, McpServer, TargetSpec
@@ -41,7 +42,8 @@ if TYPE_CHECKING:  # the same as in `_HOMES`, for type checkers
 _HOMES = {
     "fairtrial.analyse.run": ("Run",),
     "fairtrial.analyse.stored_run": ("TrialRecord",),
-    "fairtrial.cli.options": ("json_option", "option", "print_json", "store_option"),
+    "fairtrial.cli.documents": ("print_json",),
+    "fairtrial.cli.options": ("json_option", "option", "store_option"),
     "fairtrial.core.answer": ("Answer", "Failure", "Journal", "Request", "SoFar", "Usage"),
     "fairtrial.core.errors": ("FairtrialError", "TargetUnusableError"),
     "fairtrial.core.experiment": ("Case", "McpServer", "TargetSpec"),

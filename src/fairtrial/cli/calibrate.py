@@ -11,16 +11,10 @@ import click
 
 from fairtrial import pipeline
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import (
-    asking_options,
-    in_store,
-    load_dotenv,
-    open_store,
-    option,
-    print_json,
-    run_coroutine,
-)
+from fairtrial.cli.documents import print_json
+from fairtrial.cli.options import in_store
 from fairtrial.cli.rescore import scorer_spec
+from fairtrial.cli.start import load_dotenv, open_store, run_coroutine
 from fairtrial.config import judge_named, variables_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.formatting import deviation, money, number
@@ -37,39 +31,8 @@ if TYPE_CHECKING:
     from fairtrial.judging.calibration import Calibration
 
 
-@click.command()
-@click.argument("judge", required=False)
-@option(
-    "--suite",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Calibrate this suite's judges, or JUDGE, with its providers, instructions and scorer.",
-)
-@option("--samples", type=click.Path(path_type=Path), metavar="FILE", help="Your own samples, as YAML or JSONL.")
-@option("--scorer", metavar="S", help="llm_judge (default), golden_judge, or JSON with options.")
-@option(
-    "--runs",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Ask N times, to measure how much its marks vary.",
-)
-@option("--injection", is_flag=True, help="Instead of the samples, try attacks that ask for a good mark.")
-@option("--concurrency", type=click.IntRange(min=1), default=5, show_default=True, help="Calls at the same time.")
-@option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=120.0,
-    help="Time limit for one request, in seconds.",
-)
-@asking_options
-def command(judge: str | None, suite: Path | None, store: str | None, as_json: bool, **options: Any) -> None:
-    """Let JUDGE (provider:model) mark answers whose right score is known, and rate the judge.
-
-    Eight samples are built in. Your own samples are a list with id, question, answer, score (0 to 100), and optionally
-    expected and tolerance. With --suite, the suite's judges (or JUDGE alone) are calibrated with the suite's
-    instructions and scorer; a JUDGE from a provider that the suite defines needs --suite.
-    """
+def calibrate_judges(judge: str | None, suite: Path | None, store: str | None, as_json: bool, **options: Any) -> None:
+    """Measure the judges, and print how reliable they are."""
     if judge is None and suite is None:
         raise click.UsageError("missing judge; name a judge, a suite with --suite, or both")
     load_dotenv(suite)

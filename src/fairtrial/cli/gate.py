@@ -14,19 +14,12 @@ from fairtrial.analyse.gate_plan import gate_against_itself, plan_gate
 from fairtrial.analyse.gate_result import Gate, GateCheck
 from fairtrial.analyse.score_table import find_sources
 from fairtrial.cli import gate_outputs
+from fairtrial.cli.documents import print_json
 from fairtrial.cli.gate_outputs import renderer
 from fairtrial.cli.gate_page import print_gate, print_itself, print_plan
 from fairtrial.cli.gate_run import is_suite, run_for_gate
-from fairtrial.cli.options import (
-    asking_options,
-    from_points,
-    load_dotenv_of,
-    open_store,
-    option,
-    print_json,
-    run_coroutine,
-    say_what_ends,
-)
+from fairtrial.cli.options import from_points
+from fairtrial.cli.start import load_dotenv_of, open_store, run_coroutine, say_what_ends
 from fairtrial.cli.watch import watcher
 from fairtrial.reports.json import gate_document, gate_outlook_document
 from fairtrial.text.printable import counted
@@ -40,63 +33,7 @@ if TYPE_CHECKING:
 NOT_RUN = "answers"  # the check of a gate for which nothing could be asked
 
 
-@click.command()
-@click.argument("run", default="latest")
-@option("--min-score", type=float, metavar="X", help="Minimum score of every arm.")
-@option(
-    "--against",
-    metavar="RUN",
-    help="No arm may be worse than in this run, series or tag, or branch:main, commit:SHA, file:PATH, notes:. "
-    "auto: the branch that the CI job's pull request targets, else the default branch.",
-)
-@option("--margin", type=click.FloatRange(min=0), help="Acceptable loss; default: 5 points, or 0 with --these-cases.")
-@option(
-    "--min-coverage",
-    type=click.FloatRange(0, 100),
-    help="Minimum percentage of scored trials; default: 95.",
-)
-@option("--arm", "arms", multiple=True, metavar="A", help="Only this arm; may be repeated.")
-@option("--metric", default="", metavar="M", help="Check this metric instead of the score.")
-@option("--largest", type=click.FloatRange(min=0, min_open=True), help="Largest difference possible on one case.")
-@option(
-    "--unsure",
-    type=click.Choice(["pass", "fail", "101"]),
-    default="101",
-    show_default=True,
-    help="Exit code if nobody can tell: 0, 100 or 101.",
-)
-@option("--plan", is_flag=True, help="Show in advance what a gate against RUN can decide; decide nothing.")
-@option("--aa", is_flag=True, help="Show how often this gate would contradict itself on unchanged input.")
-@option("--repeats", type=click.IntRange(min=1), metavar="N", help="Answers to a case, of SUITE or planned (--plan).")
-@option("--until-sure", is_flag=True, help="If nobody can tell, ask more until it is decided; needs --budget-usd.")
-@option("--budget-usd", type=click.FloatRange(min=0), help="With --until-sure: the most that further answers may cost.")
-@option("--replay", is_flag=True, help="With SUITE: use stored answers only, and ask nothing.")
-@option(
-    "--keep",
-    metavar="FILE",
-    help="Keep RUN as a baseline if it passes: a file, or `notes` for the git note of its commit.",
-)
-@option(
-    "--comment",
-    type=click.Choice(["auto", "github", "gitlab"]),
-    help="Comment on the pull request of this CI job; an earlier comment is updated.",
-)
-@option("--report-url", metavar="URL", help="A link to the full report, for the comment.")
-@option("--these-cases", is_flag=True, help="Treat these cases as all there are: compare means without intervals.")
-@option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    metavar="FILE",
-    help="Write the result: .md .junit.xml .json, or the whole report: .html; may be repeated.",
-)
-@asking_options
-@option("-q", "--quiet", is_flag=True, help="Print no progress.")
-@click.pass_context
-def command(
-    context: click.Context,
-    /,
+def decide(
     run: str,
     min_score: float | None,
     against: str | None,
@@ -121,19 +58,8 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Pass or fail RUN, for CI: exit 0 passed, 100 failed, 101 cannot tell (--unsure).
-
-    RUN may be a suite file: then the suite is run first, reusing stored answers that the change cannot affect.
-    The suite's `gate` applies too; options override it. If there is no run to compare with, nobody can
-    tell.
-
-    A minimum is met when the whole 95 % interval is above it. A regression is ruled out when the whole 95 % interval of
-    the difference, as `compare` prints it, lies above −margin. Both must hold whatever scores the failed trials would
-    have got. If $GITHUB_STEP_SUMMARY is set, a summary is added to that file.
-
-    --plan and --aa use RUN to learn about cases and noise: it needs two answers to a case (--repeats 2), or
-    two runs (--runs 2). They try the gate on simulated merges, cost nothing, and exit 0.
-    """
+    """Decide whether a run passes, and write the result wherever it is wanted."""
+    context = click.get_current_context()
     if until_sure and budget_usd is None:
         raise click.UsageError("--until-sure needs --budget-usd: the most that further answers may cost")
     if budget_usd is not None and not until_sure:

@@ -12,15 +12,10 @@ from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import ranked
 from fairtrial.cli.axis import MIN_WIDTH, TextAxis
 from fairtrial.cli.console import Console
+from fairtrial.cli.documents import print_json
 from fairtrial.cli.layout import FIRST, QUIET, Column, cells, print_lines, table_lines, total_width
-from fairtrial.cli.options import (
-    in_store,
-    open_store,
-    option,
-    plain_option,
-    print_json,
-    store_options,
-)
+from fairtrial.cli.options import in_store
+from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import shortened
 from fairtrial.reports.json import document
 from fairtrial.text.printable import printable
@@ -36,13 +31,8 @@ _WIDE = 110  # from here on, there is room for bars and ids
 _MOST_ARMS, _MOST_TRIALS = 12, 50_000  # in larger runs it takes too long to find out who leads
 
 
-@click.command()
-@option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Show the newest N runs.")
-@option("--ids", is_flag=True, help="Show the full ids, also in a narrow terminal.")
-@plain_option
-@store_options
-def command(limit: int, ids: bool, plain: bool, store: str | None, as_json: bool) -> None:
-    """List the runs in the store, newest first. Commands take a run's number, its id or a prefix of it, or a tag."""
+def list_runs(limit: int, ids: bool, plain: bool, store: str | None, as_json: bool) -> None:
+    """Print the newest runs of the store."""
     opened = open_store(store)
     records = opened.runs()
     tags: dict[str, list[str]] = {}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairtrial.cli.documents import print_json
 from fairtrial.cli.models_page import (
     ages,
     model_document,
@@ -16,7 +17,7 @@ from fairtrial.cli.models_page import (
     print_refreshed,
     print_retiring,
 )
-from fairtrial.cli.options import env_addresses_option, json_option, load_dotenv, option, print_json, run_coroutine
+from fairtrial.cli.start import load_dotenv, run_coroutine
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.providers import api_providers, plain_name, split_name
@@ -33,21 +34,8 @@ if TYPE_CHECKING:
 _RECENT = 90  # days after its end for which a model is listed that no suite names
 
 
-@click.command()
-@click.argument("names", nargs=-1, metavar="[PROVIDER | PROVIDER:MODEL | SUITE…]")
-@option("--refresh", is_flag=True, help="Fetch the providers' lists and public tables of models and prices.")
-@option("--retiring", is_flag=True, help="List the models that end, with their successors; those of SUITE…, if given.")
-@option(
-    "--within", type=click.IntRange(min=0), metavar="DAYS", help="With --retiring: within this many days; default: 90."
-)
-@env_addresses_option
-@json_option
-def command(names: tuple[str, ...], refresh: bool, retiring: bool, within: int | None, as_json: bool) -> int:
-    """List providers and their variables, the models of a PROVIDER, or everything known about a PROVIDER:MODEL.
-
-    Prices are USD per million tokens. fairtrial ships with model data; only --refresh fetches newer data,
-    from the providers whose keys are set and from public tables. Your own file overrides both.
-    """
+def show_models(names: tuple[str, ...], refresh: bool, retiring: bool, within: int | None, as_json: bool) -> int:
+    """Print what is known about providers and models, or refresh it."""
     if within is not None and not retiring:
         raise click.UsageError("--within needs --retiring")
     if refresh and (retiring or names):

@@ -6,13 +6,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import click
-
 from fairtrial.analyse.leaderboard import table_leaderboard
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.score_table import check_metric, find_sources, read_scores
 from fairtrial.cli.axis import MIN_WIDTH, TextAxis
 from fairtrial.cli.console import Console
+from fairtrial.cli.documents import print_json
 from fairtrial.cli.layout import (
     FIRST,
     QUIET,
@@ -24,15 +23,8 @@ from fairtrial.cli.layout import (
     table_lines,
     total_width,
 )
-from fairtrial.cli.options import (
-    metric_key,
-    open_store,
-    option,
-    plain_option,
-    print_json,
-    runs_in_command,
-    store_options,
-)
+from fairtrial.cli.options import metric_key, runs_in_command
+from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import short_names, table
 from fairtrial.core.formatting import Scale
 from fairtrial.present.words.leaderboards import headline
@@ -48,19 +40,7 @@ if TYPE_CHECKING:
 _SHORT_NAME = 12
 
 
-@click.command()
-@click.argument("runs", nargs=-1)
-@option(
-    "--by",
-    type=click.Choice(["scores", "verdicts", "votes", "both"]),
-    help="Source of the ratings; default: the first available of verdicts, votes and scores.",
-)
-@option("--control-style", is_flag=True, help="Adjust ratings for the length and markup of answers.")
-@option("--metric", metavar="M", help="Metric to rank by; default: the suite's primary metric, or the score.")
-@option("--matrix", is_flag=True, help="Show how often each arm beat each other arm.")
-@plain_option
-@store_options
-def command(
+def rank_runs(
     runs: tuple[str, ...],
     by: str | None,
     control_style: bool,
@@ -70,11 +50,7 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Rank the arms of RUNS on their common cases, with the range of ranks that the pairwise comparisons leave open.
-
-    Ratings are Bradley–Terry (and Elo) from judges' verdicts on pairs (`fairtrial pairwise`), from people's votes
-    (`fairtrial vote`), from both, or from scores: the arm with the higher score on a case wins it.
-    """
+    """Print the ranking of the arms of runs."""
     scores = read_scores(find_sources(runs, open_store(store)))
     key = None if metric is None else metric_key(metric)
     check_metric(scores.arms, scores.primary if key is None else key)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import click
-
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import json_option, print_json
+from fairtrial.cli.documents import print_json
 from fairtrial.core import registry
 
 
-@click.command()
-@json_option
-def command(as_json: bool) -> None:
-    """List the scorers: scale, reproducibility, how many runs each needs, and what it is good for."""
+def list_scorers(as_json: bool) -> None:
+    """Print the guides of all scorers."""
     import msgspec
 
     guides = {name: scorer.guide for name, scorer in sorted(registry.parts("scorers").items())}

@@ -9,7 +9,8 @@ import click
 
 from fairtrial.analyse.summary import ranked
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import in_store, print_json_with_list
+from fairtrial.cli.documents import print_json_with_list
+from fairtrial.cli.options import in_store
 from fairtrial.cli.tables import shortened
 from fairtrial.cli.trial_filters import Filters
 from fairtrial.core.errors import FairtrialError
