@@ -231,7 +231,7 @@ class FairTrial:
     def run_suite(self, suite: str | Path, **options: Any) -> Run:
         """Run a suite, given by its path relative to the test's folder; once per session for the same options."""
         from fairtrial import api, pipeline
-        from fairtrial.cli.start import load_dotenv
+        from fairtrial.cli.asking import load_dotenv
         from fairtrial.config import RunOptions
         from fairtrial.core.errors import FairtrialError
 

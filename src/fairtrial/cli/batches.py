@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairtrial.cli.asking import load_dotenv_of
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.options import in_store
-from fairtrial.cli.start import load_dotenv_of, open_store, run_coroutine
+from fairtrial.cli.start import open_store, run_coroutine
 from fairtrial.workflows.batches import look_at_batches
 
 if TYPE_CHECKING:

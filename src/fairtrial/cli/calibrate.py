@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairtrial import pipeline
+from fairtrial.cli.asking import load_dotenv
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.options import in_store
 from fairtrial.cli.rescore import scorer_spec
-from fairtrial.cli.start import load_dotenv, open_store, run_coroutine
+from fairtrial.cli.start import open_store, run_coroutine
 from fairtrial.config import judge_named, variables_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.formatting import deviation, money, number

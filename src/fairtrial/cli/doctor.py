@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
+from fairtrial.cli.asking import load_dotenv
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.main import COMMANDS
-from fairtrial.cli.start import load_dotenv
 from fairtrial.core import registry
 from fairtrial.reports.formats import OWN
 

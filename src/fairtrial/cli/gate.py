@@ -14,12 +14,13 @@ from fairtrial.analyse.gate_plan import gate_against_itself, plan_gate
 from fairtrial.analyse.gate_result import Gate, GateCheck
 from fairtrial.analyse.score_table import find_sources
 from fairtrial.cli import gate_outputs
+from fairtrial.cli.asking import load_dotenv_of, say_what_ends
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.gate_outputs import renderer
 from fairtrial.cli.gate_page import print_gate, print_itself, print_plan
 from fairtrial.cli.gate_run import is_suite, run_for_gate
 from fairtrial.cli.options import from_points
-from fairtrial.cli.start import load_dotenv_of, open_store, run_coroutine, say_what_ends
+from fairtrial.cli.start import open_store, run_coroutine
 from fairtrial.cli.watch import watcher
 from fairtrial.reports.json import gate_document, gate_outlook_document
 from fairtrial.text.printable import counted

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from fairtrial import pipeline
-from fairtrial.cli.start import load_dotenv, raise_open_file_limit, run_coroutine, tune_garbage_collector
+from fairtrial.cli.asking import load_dotenv
+from fairtrial.cli.start import raise_open_file_limit, run_coroutine, tune_garbage_collector
 from fairtrial.cli.watch import watcher
 from fairtrial.config import RunOptions
 from fairtrial.config.advice import ending_models

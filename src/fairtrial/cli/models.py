@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairtrial.cli.asking import load_dotenv
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.models_page import (
     ages,
@@ -17,7 +18,7 @@ from fairtrial.cli.models_page import (
     print_refreshed,
     print_retiring,
 )
-from fairtrial.cli.start import load_dotenv, run_coroutine
+from fairtrial.cli.start import run_coroutine
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.providers import api_providers, plain_name, split_name

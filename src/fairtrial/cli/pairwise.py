@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from fairtrial.cli.asking import load_dotenv_of
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
-from fairtrial.cli.start import load_dotenv_of, open_store, run_coroutine
+from fairtrial.cli.start import open_store, run_coroutine
 from fairtrial.cli.tables import table
 from fairtrial.core.formatting import money
 from fairtrial.present.words.judges import order_line, pair_cells

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
+from fairtrial.cli.asking import load_dotenv_of
 from fairtrial.cli.finish import Ending, check_outputs
-from fairtrial.cli.start import load_dotenv_of, open_store, run_coroutine
+from fairtrial.cli.start import open_store, run_coroutine
 from fairtrial.cli.watch import watcher
 from fairtrial.engine.engines import where_of
 from fairtrial.workflows.resume import arescore, use_scoring

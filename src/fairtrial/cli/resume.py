@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairtrial.analyse.run import Run
+from fairtrial.cli.asking import load_dotenv_of, say_what_ends
 from fairtrial.cli.finish import Ending, check_outputs, exit_code
-from fairtrial.cli.start import (
-    load_dotenv_of,
-    open_store,
-    raise_open_file_limit,
-    run_coroutine,
-    say_what_ends,
-    tune_garbage_collector,
-)
+from fairtrial.cli.start import open_store, raise_open_file_limit, run_coroutine, tune_garbage_collector
 from fairtrial.cli.watch import watcher
 from fairtrial.engine.engines import where_of
 from fairtrial.store.trial_query import TrialQuery, matching_trials

@@ -10,12 +10,13 @@ import click
 from click.core import ParameterSource
 
 from fairtrial import pipeline
+from fairtrial.cli.asking import load_dotenv
 from fairtrial.cli.calibrate import how_to_calibrate
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.finish import Ending, check_outputs, exit_code
 from fairtrial.cli.rerun import watch_suite
-from fairtrial.cli.start import load_dotenv, open_store, raise_open_file_limit, run_coroutine, tune_garbage_collector
+from fairtrial.cli.start import open_store, raise_open_file_limit, run_coroutine, tune_garbage_collector
 from fairtrial.cli.watch import watcher
 from fairtrial.config import RunOptions
 from fairtrial.config.advice import lines

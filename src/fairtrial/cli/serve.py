@@ -10,7 +10,8 @@ from pathlib import Path
 
 import click
 
-from fairtrial.cli.start import load_dotenv, open_store, tune_garbage_collector
+from fairtrial.cli.asking import load_dotenv
+from fairtrial.cli.start import open_store, tune_garbage_collector
 
 # Seconds. Pages and runs share one interpreter; a short switch interval keeps pages responsive during a run.
 _SWITCH_INTERVAL = 0.0005

@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 from fairtrial.analyse.run import Run
+from fairtrial.cli.asking import load_dotenv
 from fairtrial.cli.finish import Ending, check_outputs
 from fairtrial.cli.options import in_store
 from fairtrial.cli.pairwise import print_pairs
 from fairtrial.cli.run import run_suite
-from fairtrial.cli.start import load_dotenv, open_store, run_coroutine
+from fairtrial.cli.start import open_store, run_coroutine
 from fairtrial.config import RunOptions, parse_suite
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.export import export

@@ -10,10 +10,11 @@ import click
 from fairtrial import pipeline
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.units import in_points
+from fairtrial.cli.asking import load_dotenv
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.finish import Ending, check_outputs
-from fairtrial.cli.start import load_dotenv, open_store, run_coroutine
+from fairtrial.cli.start import open_store, run_coroutine
 from fairtrial.cli.tables import table
 from fairtrial.cli.watch import watcher
 from fairtrial.config import RunOptions, parse_suite
