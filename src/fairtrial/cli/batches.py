@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,10 +12,7 @@ from fairtrial.cli.asking import load_dotenv_of
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.options import in_store
 from fairtrial.cli.start import open_store, run_coroutine
-from fairtrial.workflows.batches import look_at_batches
-
-if TYPE_CHECKING:
-    from fairtrial.workflows.batches import BatchOfRun
+from fairtrial.workflows.batches import BatchOfRun, look_at_batches
 
 
 def show_batches(run: str, cancel: bool, store: str | None, as_json: bool) -> None:

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
+from rich.table import Table
+from rich.text import Text
 
 from fairtrial import pipeline
 from fairtrial.cli.asking import load_dotenv
@@ -63,8 +66,6 @@ def _calibrate(
     timeout: float,
 ) -> Iterator[Any]:
     """Yield the result of every selected judge, one after the other."""
-    import msgspec
-
     spec = scorer_spec(scorer)
     if suite is None:
         assert judge is not None
@@ -99,8 +100,6 @@ def _judge_without_suite(judge: str) -> dict[str, Any]:
 
 def _default_scorer(suite: Suite) -> dict[str, Any] | None:
     """Return the scorer that a suite's judges mark for; if there are several, the first, with a note."""
-    import msgspec
-
     scorers: list[dict[str, Any] | None] = [*marking_scorers(suite)]
     scorer, *others = scorers or [None]
     if others:
@@ -135,17 +134,12 @@ def _is_named(judge: JudgeSpec, suite: Suite) -> bool:
 
 
 def _shown_scorer(suite: Suite) -> str:
-    import msgspec
-
     scorer = marking_scorers(suite)[0]
     return str(scorer["type"]) if len(scorer) == 1 else msgspec.json.encode(scorer).decode()
 
 
 def print_calibration(result: Calibration) -> None:
     """Print the samples, the numbers and the rating."""
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=None, padding=(0, 1), header_style="bold", expand=True)
     for name in ("sample", "right", "given", "error", ""):
         table.add_column(name, justify="left" if name in ("sample", "") else "right", no_wrap=True)

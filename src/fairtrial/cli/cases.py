@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
-from fairtrial.analyse.items import analyse_cases, choose_cases
+from fairtrial.analyse.items import CaseAnalysis, analyse_cases, choose_cases
 from fairtrial.analyse.score_table import find_sources, read_scores
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
@@ -18,9 +18,6 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.present.words.cases import CASE_COLUMNS, case_cells, case_headline, case_lines, subset_lines
 from fairtrial.reports.json import cases_document
 from fairtrial.text.printable import printable
-
-if TYPE_CHECKING:
-    from fairtrial.analyse.items import CaseAnalysis
 
 _MAX_SHOWN = 10
 
@@ -56,8 +53,6 @@ def show_cases(
 
 def print_cases(analysis: CaseAnalysis, *, everything: bool = False) -> None:
     """Print the analysis of the cases."""
-    from rich.text import Text
-
     console = Console(highlight=False)
     console.print(Text(printable(case_headline(analysis)), style="bold"), soft_wrap=True)
     console.print()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from shlex import quote
 
 from fairtrial.analyse.compare import compare
-from fairtrial.analyse.flips import biggest_flips
+from fairtrial.analyse.comparison import Comparisons
+from fairtrial.analyse.flips import Flip, biggest_flips
 from fairtrial.analyse.planning import can_plan
 from fairtrial.analyse.score_table import choose, find_sources, pooled, read_scores
 from fairtrial.cli.compare_page import print_comparisons
@@ -24,10 +25,6 @@ from fairtrial.cli.start import open_store
 from fairtrial.reports.json import comparison_document
 
 _MOST_DETAILED = 60  # pairs; with more, nothing of their other tests is shown unless asked for
-
-if TYPE_CHECKING:
-    from fairtrial.analyse.comparison import Comparisons
-    from fairtrial.analyse.flips import Flip
 
 
 def compare_runs(
@@ -79,8 +76,6 @@ def _print_next(
     plannable: bool,
 ) -> None:
     """Print what to do next on stderr."""
-    from shlex import quote
-
     named = runs_in_command(runs)
     chosen = f" --arms {' '.join(map(quote, arms))}" if arms else ""
     first = comparisons.pairs[0]

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rich.text import Text
 
-from fairtrial.analyse.drift import chart_cells, drift, drift_line, rate_line
+from fairtrial.analyse.drift import Drift, chart_cells, drift, drift_line, rate_line
 from fairtrial.analyse.score_table import find_sources
 from fairtrial.analyse.units import in_points
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import table
+from fairtrial.store import Store
 from fairtrial.text.printable import printable
 from fairtrial.workflows.baselines import facts_of
-
-if TYPE_CHECKING:
-    from fairtrial.analyse.drift import Drift
-    from fairtrial.store import Store
 
 
 def show_drift(runs: tuple[str, ...], branch: str | None, store: str | None, as_json: bool) -> int:
@@ -42,8 +39,6 @@ def _names(store: Store, branch: str | None) -> list[str]:
 
 
 def _print(found: Drift) -> None:
-    from rich.text import Text
-
     console = Console(highlight=False)
     columns = ("run", "difference", "smoothed", "chance up to", "")
     for arm in found.arms:

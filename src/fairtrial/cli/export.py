@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from io import StringIO
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,10 +14,8 @@ from fairtrial.cli.output import is_obeyed
 from fairtrial.cli.start import open_store
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.export import export, send, write, write_text
+from fairtrial.reports.format import Format
 from fairtrial.reports.formats import NAMES, SERVICES, format_named
-
-if TYPE_CHECKING:
-    from fairtrial.reports.format import Format
 
 
 def export_run(run: str, outputs: tuple[str, ...], form: str | None, store: str | None) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import click
+import msgspec
 from click.core import ParameterSource
 
 from fairtrial.analyse.gate import Terms, gate, gate_spec, terms_of
 from fairtrial.analyse.gate_changes import changes_between
 from fairtrial.analyse.gate_plan import gate_against_itself, plan_gate
 from fairtrial.analyse.gate_result import Gate, GateCheck
-from fairtrial.analyse.score_table import find_sources
+from fairtrial.analyse.score_table import RunSource, find_sources
 from fairtrial.cli import gate_outputs
 from fairtrial.cli.asking import load_dotenv_of, say_what_ends
 from fairtrial.cli.documents import print_json
@@ -23,13 +24,10 @@ from fairtrial.cli.options import from_points
 from fairtrial.cli.start import open_store, run_coroutine
 from fairtrial.cli.watch import watcher
 from fairtrial.reports.json import gate_document, gate_outlook_document
+from fairtrial.store import Store
 from fairtrial.text.printable import counted
 from fairtrial.workflows.baselines import GateBaseline, baseline_for, keep_baseline
 from fairtrial.workflows.until_sure import abuy_until_sure
-
-if TYPE_CHECKING:
-    from fairtrial.analyse.score_table import RunSource
-    from fairtrial.store import Store
 
 NOT_RUN = "answers"  # the check of a gate for which nothing could be asked
 
@@ -135,8 +133,6 @@ def _until_sure(
     source: RunSource, baseline: GateBaseline, terms: Terms, budget_usd: float, *, quiet: bool
 ) -> tuple[Gate, RunSource]:
     """Ask more until the gate can tell; say what that took."""
-    import msgspec
-
     run = source.runs[0]
     assert baseline.source is not None
     load_dotenv_of(run.id, run.store)

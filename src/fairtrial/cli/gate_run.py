@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
+import msgspec
 
 from fairtrial import pipeline
+from fairtrial.analyse.run import Run
 from fairtrial.cli.asking import load_dotenv
 from fairtrial.cli.start import raise_open_file_limit, run_coroutine, tune_garbage_collector
 from fairtrial.cli.watch import watcher
 from fairtrial.config import RunOptions
 from fairtrial.config.advice import ending_models
-
-if TYPE_CHECKING:
-    from fairtrial.analyse.run import Run
-    from fairtrial.store import Store
+from fairtrial.store import Store
 
 
 class GatedRun(NamedTuple):
@@ -33,8 +32,6 @@ def is_suite(name: str) -> bool:
 
 def run_for_gate(suite: str, store: Store, *, replay: bool, repeats: int | None, quiet: bool) -> GatedRun:
     """Run a suite with stored answers wherever they are still valid; without keys, with stored answers only."""
-    import msgspec
-
     tune_garbage_collector()
     raise_open_file_limit()
     load_dotenv(suite)

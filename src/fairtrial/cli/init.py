@@ -7,6 +7,7 @@ from pathlib import Path
 from shlex import quote
 
 import click
+import msgspec
 
 from fairtrial.config.schema import suite_schema
 from fairtrial.core.errors import FairtrialError
@@ -20,8 +21,6 @@ _NEEDS = {
 
 def write_suite(folder: Path, kind: str, force: bool) -> None:
     """Write an example suite of this kind."""
-    import msgspec
-
     schema = msgspec.json.format(msgspec.json.encode(suite_schema())).decode() + "\n"
     files = {folder / name: text for name, text in (files_of_kind(kind) | {"suite.schema.json": schema}).items()}
     for path in files:

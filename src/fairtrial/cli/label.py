@@ -6,6 +6,7 @@ from pathlib import Path
 from shlex import quote
 
 import click
+from rich.text import Text
 
 from fairtrial.analyse.run import Run
 from fairtrial.cli.console import Console
@@ -63,8 +64,6 @@ def label_run(
 
 
 def _show(run: Run, *, as_json: bool) -> None:
-    from rich.text import Text
-
     arms = run.arms
     if as_json:
         print_json(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 import click
+from rich.text import Text
 
 from fairtrial.analyse.asked import asked_brief
-from fairtrial.analyse.leaderboard import run_leaderboard
+from fairtrial.analyse.leaderboard import Leaderboard, run_leaderboard
 from fairtrial.analyse.run import Run
-from fairtrial.analyse.summary import ranked
+from fairtrial.analyse.summary import ArmSummary, RunSummary, ranked
 from fairtrial.cli.axis import MIN_WIDTH, TextAxis
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
@@ -19,12 +22,6 @@ from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import shortened
 from fairtrial.reports.json import document
 from fairtrial.text.printable import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fairtrial.analyse.leaderboard import Leaderboard
-    from fairtrial.analyse.summary import ArmSummary, RunSummary
 
 _MIN_SUITE, _MAX_SUITE, _MIN_LEADS, _MAX_LEADS = 14, 32, 14, 34
 _WIDE = 110  # from here on, there is room for bars and ids
@@ -68,8 +65,6 @@ def _print(
     ids: bool,
     plain: bool,
 ) -> None:
-    from rich.text import Text
-
     console = Console()
     leaders = [_leaders(run, summary) for run, summary in zip(runs, summaries, strict=True)]
     columns = _columns(runs, summaries, leaders, console.page_width, ids=ids, plain=plain)
@@ -113,8 +108,6 @@ def _columns(
 
 def _name_columns(summaries: list[RunSummary], leaders: list[_Leaders], room: int) -> tuple[Column, Column]:
     """Return the columns with the suites' names, never cut below 14 characters, and with the leaders."""
-    from rich.text import Text
-
     wanted = max(Text(summary.suite).cell_len for summary in summaries)
     leads = max(len("leads"), min(_MAX_LEADS, max(Text(f"{one.glyph} {one.names}").cell_len for one in leaders)))
     suite = min(wanted, _MAX_SUITE, max(_MIN_SUITE, room - leads))
@@ -187,8 +180,6 @@ def _bounds(bounds: tuple[float, float]) -> str:
 
 def _when(created: float, status: str) -> str:
     """Return the time of a run of today, the day of an earlier one."""
-    from datetime import datetime
-
     if status == "running":
         return "now"
     moment, now = datetime.fromtimestamp(created).astimezone(), datetime.now().astimezone()

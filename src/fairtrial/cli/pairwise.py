@@ -5,8 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.text import Text
+
+from fairtrial.analyse.pairs import PairsSummary
 from fairtrial.cli.asking import load_dotenv_of
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
@@ -17,9 +20,6 @@ from fairtrial.present.words.judges import order_line, pair_cells
 from fairtrial.reports.json import pairs_document
 from fairtrial.text.printable import counted, printable
 from fairtrial.workflows.pairwise import apair
-
-if TYPE_CHECKING:
-    from fairtrial.analyse.pairs import PairsSummary
 
 _COLUMNS = ("arm", "against", "wins", "ties", "losses", "win rate", "95 % CI")
 
@@ -72,8 +72,6 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], None] | None]:
 
 def print_pairs(summary: PairsSummary) -> None:
     """Print which arm each judge prefers, and how much the order influences the judge."""
-    from rich.text import Text
-
     console = Console(highlight=False)
     if not summary.pairs:
         console.print("nothing to compare: no case was answered by two of these arms")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
+from rich.text import Text
 
-from fairtrial.analyse.planning import DELTAS, plan_power
+from fairtrial.analyse.planning import DELTAS, PairPower, plan_power
 from fairtrial.analyse.score_table import choose, find_sources, read_scores
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
@@ -15,9 +14,6 @@ from fairtrial.cli.tables import table
 from fairtrial.core.formatting import number
 from fairtrial.present.words.planning import NEEDED, power_line, power_table
 from fairtrial.reports.json import power_document
-
-if TYPE_CHECKING:
-    from fairtrial.analyse.planning import PairPower
 
 _MAX_SHOWN = 10
 
@@ -50,8 +46,6 @@ def show_power(
 
 
 def _print_pair(pair: PairPower, power: float) -> None:
-    from rich.text import Text
-
     console = Console(highlight=False)
     console.print(Text(f"{pair.a} against {pair.b}", style="bold"), soft_wrap=True)
     console.print(Text(power_line(pair, power)))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from rich.table import Table
 
 from fairtrial.analyse.leaderboard import table_leaderboard
-from fairtrial.analyse.rank import rank
+from fairtrial.analyse.rank import Ranking, WinMatrix, rank
 from fairtrial.analyse.score_table import check_metric, find_sources, read_scores
 from fairtrial.cli.axis import MIN_WIDTH, TextAxis
 from fairtrial.cli.console import Console
@@ -30,12 +31,6 @@ from fairtrial.core.formatting import Scale
 from fairtrial.present.words.leaderboards import headline
 from fairtrial.present.words.ranks import COLUMNS, ranked_cells, ranking_headline, ranking_verdict, style_line
 from fairtrial.reports.json import ranking_document
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from fairtrial.analyse.rank import Ranking, WinMatrix
-
 
 _SHORT_NAME = 12
 

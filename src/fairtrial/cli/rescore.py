@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import click
@@ -58,8 +59,6 @@ def scorer_spec(text: str | None) -> dict[str, object] | None:
         return None
     if not text.lstrip().startswith("{"):
         return {"type": text}
-    import json
-
     try:
         value = json.loads(text)
     except ValueError as error:

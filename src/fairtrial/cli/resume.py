@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,12 +13,10 @@ from fairtrial.cli.finish import Ending, check_outputs, exit_code
 from fairtrial.cli.start import open_store, raise_open_file_limit, run_coroutine, tune_garbage_collector
 from fairtrial.cli.watch import watcher
 from fairtrial.engine.engines import where_of
+from fairtrial.store import Store
+from fairtrial.store.todo import Mode
 from fairtrial.store.trial_query import TrialQuery, matching_trials
 from fairtrial.workflows.resume import aresume, aresume_series, refuse_imported
-
-if TYPE_CHECKING:
-    from fairtrial.store import Store
-    from fairtrial.store.todo import Mode
 
 
 def continue_run(

@@ -7,7 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 from click.core import ParameterSource
+from rich.table import Table
 
 from fairtrial import pipeline
 from fairtrial.cli.asking import load_dotenv
@@ -132,12 +134,8 @@ def run_suite(suite: Suite, ending: Ending, *, runs: int, store: str | None, whe
 def _show_plan(suite: Suite, *, as_json: bool) -> int:
     plan = estimate(suite)
     if as_json:
-        import msgspec
-
         print_json(msgspec.to_builtins(plan))
         return 0
-    from rich.table import Table
-
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for name in ("arm", "trials", "prompt tokens", "cost at most"):
         table.add_column(name, justify="left" if name == "arm" else "right")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from rich.text import Text
 
 from fairtrial.analyse.cases import case_results
 from fairtrial.analyse.kind_means import by_kind
@@ -14,6 +15,7 @@ from fairtrial.analyse.run import Run
 from fairtrial.analyse.scorers_used import scorer_label
 from fairtrial.analyse.sent import sent_text
 from fairtrial.analyse.series_summary import summarise_series
+from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.output import write_file
@@ -32,9 +34,6 @@ from fairtrial.store.browsing import cells, positions_of
 from fairtrial.store.scorings import scorings_of
 from fairtrial.text.printable import printable
 from fairtrial.webpage.extract import extract
-
-if TYPE_CHECKING:
-    from fairtrial.analyse.stored_run import TrialRecord
 
 
 def show_run(
@@ -214,8 +213,6 @@ def _write_pictures(run: Run, trial: TrialRecord, folder: Path) -> None:
 
 def _print_scorings(console: Console, run: Run) -> None:
     """Print the scorings of a run that was scored more than once, and which one is current."""
-    from rich.text import Text
-
     scorings = scorings_of(run.store, run.id)
     if len(scorings) < 2:
         return
@@ -242,8 +239,6 @@ def _sheet(run: Run) -> str:
 
 
 def _print_context(run: Run) -> None:
-    from rich.text import Text
-
     console = Console(highlight=False)
     for arm in run.plan_arms:
         shown = sent_text(run.sent(arm), arm)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import msgspec
 
 from fairtrial.cli.documents import print_json
 from fairtrial.store import Store
@@ -15,8 +16,6 @@ from fairtrial.text.printable import counted
 
 def check_rows(save: Path | None, store: str | None, as_json: bool) -> int:
     """Print which rows of the store can be read, and save them if asked to."""
-    import msgspec
-
     result = check_store(store, save)
     if as_json:
         print_json({**msgspec.to_builtins(result), "whole": result.whole})
@@ -40,8 +39,6 @@ def check_rows(save: Path | None, store: str | None, as_json: bool) -> int:
 
 def copy_to(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> int:
     """Copy runs from one store to another, and print what became of each."""
-    import msgspec
-
     opened, destination = Store(source, create=False), Store(target)
     results = []
     for result in copy_runs(opened, destination, find_copied(opened, runs)):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.start import open_store
+from fairtrial.store import Store
 from fairtrial.store.naming import check_tag
-
-if TYPE_CHECKING:
-    from fairtrial.store import Store
 
 
 def tag_run(run: str | None, name: str | None, delete: bool, store: str | None, as_json: bool) -> None:

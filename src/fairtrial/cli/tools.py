@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
 from fairtrial.analyse.run import Run
-from fairtrial.analyse.tool_report import has_offers, tool_report
+from fairtrial.analyse.tool_report import ArmToolReport, ToolReport, has_offers, tool_report
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.layout import (
@@ -27,9 +27,6 @@ from fairtrial.cli.tables import short_names
 from fairtrial.core.errors import FairtrialError
 from fairtrial.present.words.tools import TOOL_COLUMNS, arm_sentences, gain_sentence, notes_on, rate_cell, tool_cells
 from fairtrial.reports.tools import document, render
-
-if TYPE_CHECKING:
-    from fairtrial.analyse.tool_report import ArmToolReport, ToolReport
 
 _ENDINGS = (".md", ".markdown")
 
@@ -79,8 +76,6 @@ def _print(report: ToolReport) -> None:
 
 
 def _print_arm(console: Console, arm: ArmToolReport) -> None:
-    from rich.text import Text
-
     print_wrapped(console, arm.arm, "bold")
     if arm.tools:
         print_lines(console, table_lines(_tool_columns(arm, console.page_width)))

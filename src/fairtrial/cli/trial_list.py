@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from shlex import quote
+from typing import Any, NamedTuple
 
 import click
+from rich.cells import cell_len
+from rich.text import Text
 
+from fairtrial.analyse.run import Run
+from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.analyse.summary import ranked
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json_with_list
@@ -16,17 +21,13 @@ from fairtrial.cli.trial_filters import Filters
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.formatting import number
+from fairtrial.core.place import Place
 from fairtrial.core.registry import nearest
 from fairtrial.reports.json import trial_document
 from fairtrial.store.browsing import positions_of
 from fairtrial.store.case_kinds import KINDS, kinds_of_plan
 from fairtrial.store.trial_query import TrialQuery, matching_trials
 from fairtrial.text.printable import counted, one_line, printable
-
-if TYPE_CHECKING:
-    from fairtrial.analyse.run import Run
-    from fairtrial.analyse.stored_run import TrialRecord
-    from fairtrial.core.place import Place
 
 _MOST_SHOWN = 50
 _INDENT = 13  # columns before a text
@@ -100,8 +101,6 @@ def _best_arm(run: Run) -> str:
 
 def print_trials(run: Run, found: Found) -> None:
     """Print the trials as blocks of lines that fit the terminal, and how many there are."""
-    from rich.text import Text
-
     console = Console(highlight=False)
     total, shown = len(found.places), found.shown(_MOST_SHOWN)
     console.print(Text(printable(_heading(run, found)), style="bold"))
@@ -121,10 +120,6 @@ def print_trials(run: Run, found: Found) -> None:
 
 def _print_nothing_wrong(console: Any, run: Run, found: Found) -> None:
     """Say why there is no wrong answer, and whose there are."""
-    from shlex import quote
-
-    from rich.text import Text
-
     arms = {arm.arm: arm for arm in ranked(run.arms)}
     whose = [found.best] if found.best else list(found.filters.arms)
     scored = any(arms[name].scored for name in whose)
@@ -145,9 +140,6 @@ def _heading(run: Run, found: Found) -> str:
 
 
 def _print_block(console: Any, trial: TrialRecord, *, repeats: bool, full: bool) -> None:
-    from rich.cells import cell_len
-    from rich.text import Text
-
     score = number(trial.score) if trial.status == "scored" else trial.status
     repeat = f" #{trial.repeat}" if repeats else ""
     room = console.width - len(score) - len(repeat) - 15
@@ -172,8 +164,6 @@ def _print_block(console: Any, trial: TrialRecord, *, repeats: bool, full: bool)
 
 def _print_text(console: Any, name: str, text: str, *, full: bool) -> None:
     """Print a named text, indented; without `full`, on one or two lines."""
-    from rich.text import Text
-
     width = max(20, console.width - _INDENT)
     lines = printable(text).splitlines() if full else [one_line(text)]
     wrapped = [piece for line in lines for piece in Text(line).wrap(console, width) or [Text("")]]

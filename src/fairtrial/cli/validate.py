@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from fairtrial import pipeline
-from fairtrial.agents.mcp.preflight import preflight
+from fairtrial.agents.mcp.preflight import Inventory, preflight
 from fairtrial.cli.documents import print_json, print_plain_json
+from fairtrial.config import Suite
 from fairtrial.config.advice import ending_models, lines, warnings
 from fairtrial.config.schema import suite_schema
 from fairtrial.core import registry
@@ -17,10 +18,6 @@ from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
 from fairtrial.core.trust import running_code
 from fairtrial.text.printable import clipped, counted, one_line
 from fairtrial.workflows.estimate import estimate
-
-if TYPE_CHECKING:
-    from fairtrial.agents.mcp.preflight import Inventory
-    from fairtrial.config import Suite
 
 _LONGEST_LIST = 300  # characters
 
@@ -73,8 +70,6 @@ def _report(suite: str, *, placeholders: bool, servers: bool) -> int:
 
 
 def _report_json(suite: str, *, placeholders: bool, servers: bool) -> int:
-    import msgspec
-
     problems: list[Problem] = []
     try:
         loaded = pipeline.load(suite, placeholders=placeholders)

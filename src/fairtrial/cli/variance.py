@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rich.text import Text
 
-from fairtrial.analyse.planning import arm_variances
+from fairtrial.analyse.planning import ArmVariance, arm_variances
 from fairtrial.analyse.run import Run
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
@@ -13,9 +13,6 @@ from fairtrial.cli.tables import table
 from fairtrial.present.words.planning import VARIANCE_COLUMNS, steps_line, variance_cells
 from fairtrial.reports.json import variance_document
 from fairtrial.text.printable import printable
-
-if TYPE_CHECKING:
-    from fairtrial.analyse.planning import ArmVariance
 
 
 def show_variances(run: str, case_cost: float, store: str | None, as_json: bool) -> None:
@@ -30,8 +27,6 @@ def show_variances(run: str, case_cost: float, store: str | None, as_json: bool)
 
 def print_variances(arms: list[ArmVariance]) -> None:
     """Print the shares of the uncertainty and the advice."""
-    from rich.text import Text
-
     console = Console(highlight=False)
     console.print(Text("Sources of the uncertainty of each mean", style="bold"))
     console.print()

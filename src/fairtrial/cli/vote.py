@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import getpass
 from pathlib import Path
+from urllib.parse import urlencode
 
 import click
 
@@ -19,8 +20,6 @@ from fairtrial.workflows.vote import Poll
 
 def vote_on_run(run: str, by: str | None, port: int, opens: bool, store: str | None) -> None:
     """Serve the page for votes until it is stopped."""
-    from urllib.parse import urlencode
-
     stored_run = Run.find(run, open_store(store))
     voter = by or _user()
     click.echo(f"{counted(Poll(stored_run, voter).remaining, 'pair')} to vote on in run {stored_run.id}", err=True)
