@@ -12,7 +12,7 @@ from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.flips import Flip
 from fairtrial.analyse.leaderboard import Distance, Leaderboard, comparison_leaderboard
 from fairtrial.cli.console import Console
-from fairtrial.cli.differences import Row, difference_lines
+from fairtrial.cli.differences import DifferenceRow, difference_lines
 from fairtrial.cli.forest import forest_lines
 from fairtrial.cli.layout import (
     FIRST,
@@ -125,8 +125,10 @@ def _print_pairs(console: Console, comparisons: Comparisons, board: Leaderboard 
     _print_remarks(console, comparisons)
 
 
-def _pair_row(pair: Comparison, comparisons: Comparisons) -> Row:
-    return Row(pair_name(pair, comparisons), pair.count, pair.verdict, pair.difference, pair.ci95, pair.metric)
+def _pair_row(pair: Comparison, comparisons: Comparisons) -> DifferenceRow:
+    return DifferenceRow(
+        pair_name(pair, comparisons), pair.count, pair.verdict, pair.difference, pair.ci95, pair.metric
+    )
 
 
 def _decided(comparisons: Comparisons) -> str:

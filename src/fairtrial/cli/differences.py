@@ -18,7 +18,7 @@ NARROW = 60  # columns below which nothing is drawn
 _MOST_BAR = 44
 
 
-class Row(NamedTuple):
+class DifferenceRow(NamedTuple):
     """A difference to show: its name, its number of cases, and the numbers."""
 
     name: str
@@ -29,7 +29,7 @@ class Row(NamedTuple):
     metric: str
 
 
-def difference_lines(by: str, rows: Sequence[Row], width: int, *, plain: bool) -> list[Text]:
+def difference_lines(by: str, rows: Sequence[DifferenceRow], width: int, *, plain: bool) -> list[Text]:
     """Return differences with their intervals, drawn on a common axis if there is room."""
     names = short_names([row.name for row in rows], max(16, width - 60) if width < 110 else 44)
     columns = [Column(by, cells(names))]
@@ -49,7 +49,7 @@ def difference_lines(by: str, rows: Sequence[Row], width: int, *, plain: bool) -
     return table_lines([*columns, *numbers])
 
 
-def _drawn(rows: Sequence[Row], width: int) -> Column:
+def _drawn(rows: Sequence[DifferenceRow], width: int) -> Column:
     factor = Scale(rows[0].metric).factor
     ends = [factor * end for row in rows for end in (row.difference, *(row.ci95 or ())) if end is not None]
     axis = TextAxis(ends, width, zero=True)
