@@ -186,15 +186,14 @@ def _print_matrix(console: Console, board: Leaderboard) -> None:
 
 def _matrix_lines(board: Leaderboard, width: int) -> list[Text]:
     labels = [place.label for place in board.places]
-    shapes = [(True, True), (False, True)] if len(labels) < _GLYPHS_ONLY else []
-    for intervals, numbers in shapes:
-        columns = _matrix_columns(board, labels, intervals=intervals, numbers=numbers)
+    for intervals in (True, False) if len(labels) < _GLYPHS_ONLY else ():
+        columns = _matrix_columns(board, labels, intervals=intervals)
         if total_width(columns) < width:
             return table_lines(columns)
     return table_lines(_glyph_columns(board, labels, width))
 
 
-def _matrix_columns(board: Leaderboard, labels: Sequence[str], *, intervals: bool, numbers: bool) -> list[Column]:
+def _matrix_columns(board: Leaderboard, labels: Sequence[str], *, intervals: bool) -> list[Column]:
     columns = [Column("", _row_names(board, labels[:-1]))]
     cell = max(len(_cell(d, board, intervals=intervals)) for own in board.distances.values() for d in own.values())
     heads = short_names(labels[1:], max(cell, 14))

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import click
 import msgspec
 from click.core import ParameterSource
 
+from fairtrial import pipeline
 from fairtrial.analyse.gate import Terms, gate, gate_spec, terms_of
 from fairtrial.analyse.gate_changes import changes_between
 from fairtrial.analyse.gate_plan import gate_against_itself, plan_gate
 from fairtrial.analyse.gate_result import Gate, GateCheck
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import RunSource, find_sources
 from fairtrial.cli import gate_outputs
-from fairtrial.cli.asking import load_dotenv_of, say_what_ends
+from fairtrial.cli.asking import load_dotenv, load_dotenv_of, say_what_ends
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.gate_outputs import renderer
 from fairtrial.cli.gate_page import print_gate, print_itself, print_plan
-from fairtrial.cli.gate_run import is_suite, run_for_gate
 from fairtrial.cli.options import from_points
-from fairtrial.cli.start import open_store, run_coroutine
+from fairtrial.cli.start import open_store, raise_open_file_limit, run_coroutine, tune_garbage_collector
 from fairtrial.cli.watch import watcher
+from fairtrial.config import RunOptions
+from fairtrial.config.advice import ending_models
 from fairtrial.reports.json import gate_document, gate_outlook_document
 from fairtrial.store import Store
 from fairtrial.text.printable import counted
@@ -65,9 +68,9 @@ def decide(
         raise click.UsageError(
             "--budget-usd limits what --until-sure asks: give both; a suite has `budget_usd` of its own"
         )
-    if replay and not is_suite(run):
+    if replay and not _is_suite(run):
         raise click.UsageError("--replay needs the file of a suite: a run that is named is not run again")
-    if repeats is not None and not is_suite(run) and not plan:
+    if repeats is not None and not _is_suite(run) and not plan:
         raise click.UsageError("--repeats needs the file of a suite or --plan: a run that is named is not run again")
     renderers = [renderer(output, metric) for output in outputs]
     terms = Terms(
@@ -81,11 +84,11 @@ def decide(
         these_cases=these_cases,
     )
     named = frozenset(name for name in context.params if context.get_parameter_source(name) != ParameterSource.DEFAULT)
-    from_suite = is_suite(run)
+    from_suite = _is_suite(run)
     opened, not_run, folder = open_store(store, create=from_suite), "", Path()
     if from_suite:
         folder = Path(run).parent
-        ran = run_for_gate(run, opened, replay=replay, repeats=repeats, quiet=quiet or as_json)
+        ran = _run_suite(run, opened, replay=replay, repeats=repeats, quiet=quiet or as_json)
         run, not_run = ran.run.id, ran.not_run
     source = find_sources([run], opened)[0]
     terms = terms_of(source.runs[0], terms, named=named)
@@ -195,3 +198,46 @@ def _foresee(source: RunSource, terms: Terms, *, plan: bool, aa: bool, repeats: 
         print_plan(planned)
     if itself:
         print_itself(itself)
+
+
+class _GatedRun(NamedTuple):
+    """A run for the gate; `not_run` says why it has no complete answers where nothing could be asked."""
+
+    run: Run
+    not_run: str = ""
+
+
+def _is_suite(name: str) -> bool:
+    """Return whether the argument is the file of a suite, not a run."""
+    return Path(name).suffix.lower() in (".yaml", ".yml", ".json") and Path(name).is_file()
+
+
+def _run_suite(suite: str, store: Store, *, replay: bool, repeats: int | None, quiet: bool) -> _GatedRun:
+    """Run a suite with stored answers wherever they are still valid; without keys, with stored answers only."""
+    tune_garbage_collector()
+    raise_open_file_limit()
+    load_dotenv(suite)
+    options = RunOptions(cache=True, repeats=repeats)
+    loaded = pipeline.load(suite, options, placeholders=True)
+    missing = sorted(loaded.variables.assumed)
+    if not missing:
+        loaded = pipeline.load(suite, options)
+    if missing or replay:
+        reason = f"{', '.join(missing)} is not set" if missing else "--replay"
+        click.echo(f"{reason}: only stored answers are used, nothing is asked", err=True)
+        loaded.settings = msgspec.structs.replace(loaded.settings, replay=True)
+    for known in ending_models(loaded):
+        click.echo(known.line, err=True)
+    run = run_coroutine(pipeline.arun(loaded, store=store, watch=watcher(quiet=quiet)))
+    return _GatedRun(run, _why_not_run(run, missing))
+
+
+def _why_not_run(run: Run, missing: list[str]) -> str:
+    """Say why a run that may not ask anything is not complete; empty if it is, or may."""
+    if not run.settings.get("replay"):
+        return ""
+    arms = run.summary().arms
+    trials = sum(arm.trials for arm in arms)
+    absent = trials - sum(arm.scored for arm in arms)  # of answers or of verdicts; others were not looked for any more
+    why = f"{', '.join(missing)} is not set (forks get no secrets)" if missing else "--replay asks nothing"
+    return f"not run: {absent} of {trials} answers are not stored, and {why}" if absent else ""

@@ -24,8 +24,7 @@ from fairtrial.cli.series_page import print_series
 from fairtrial.cli.session_page import show_sessions
 from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import table
-from fairtrial.cli.trial_filters import Filters
-from fairtrial.cli.trial_list import find_trials, print_trial_documents, print_trials
+from fairtrial.cli.trial_list import Filters, find_trials, print_trial_documents, print_trials
 from fairtrial.cli.trial_page import next_difference, print_trial
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.formatting import with_deviation

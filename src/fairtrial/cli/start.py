@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fairtrial.store import Store
 
 T = TypeVar("T")
+_OPEN_FILES = 8192
 
 
 def tune_garbage_collector() -> None:
@@ -26,14 +27,14 @@ def tune_garbage_collector() -> None:
     gc.set_threshold(20_000, 50, 50)
 
 
-def raise_open_file_limit(limit: int = 8192) -> None:
+def raise_open_file_limit() -> None:
     """Raise the limit of open files, since every active call needs one. Also done only in the command line."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 

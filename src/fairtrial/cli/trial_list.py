@@ -17,7 +17,6 @@ from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json_with_list
 from fairtrial.cli.options import in_store
 from fairtrial.cli.tables import shortened
-from fairtrial.cli.trial_filters import Filters
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.formatting import number
@@ -32,6 +31,30 @@ from fairtrial.text.printable import counted, one_line, printable
 _MOST_SHOWN = 50
 _INDENT = 13  # columns before a text
 _LINES = 2  # of each text, unless the whole is asked for
+
+
+class Filters(NamedTuple):
+    """The filters of `fairtrial show`: which trials to show, and how many; scores are 0–100."""
+
+    wrong: bool = False
+    trials: bool = False
+    arms: tuple[str, ...] = ()
+    case_ids: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
+    difficulty: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
+    below: float | None = None
+    above: float | None = None
+    failed: bool = False
+    unscored: bool = False
+    failures: bool = False
+    limit: int | None = None
+    full: bool = False
+
+    @property
+    def lists_trials(self) -> bool:
+        """Return whether trials are asked for, by name or by any filter."""
+        return any(self[:-2]) or self.below is not None or self.above is not None
 
 
 class Found(NamedTuple):
