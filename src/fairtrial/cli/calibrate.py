@@ -148,7 +148,7 @@ def print_calibration(result: Calibration) -> None:
         mark = ("✓", "green") if sample.within_tolerance else ("✗", "red")
         cells = (sample.id, number(sample.expected, 0), number(sample.actual, 0), number(sample.error, 0))
         table.add_row(*map(Text, cells), Text(mark[0], style=mark[1]), Text(printable(" ".join(sample.notes.split()))))
-    console, summary = Console(highlight=False), result.summary
+    console, summary = Console(), result.summary
     console.print(table)
     correlation = "undefined" if summary.correlation is None else f"{summary.correlation:.2f}"
     line = (

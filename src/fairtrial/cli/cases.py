@@ -53,7 +53,7 @@ def show_cases(
 
 def print_cases(analysis: CaseAnalysis, *, everything: bool = False) -> None:
     """Print the analysis of the cases."""
-    console = Console(highlight=False)
+    console = Console()
     console.print(Text(printable(case_headline(analysis)), style="bold"), soft_wrap=True)
     console.print()
     hardest = sorted(analysis.cases, key=lambda case: -case.difficulty)

@@ -75,7 +75,6 @@ def _print_next(
     details: bool,
     plannable: bool,
 ) -> None:
-    """Print what to do next on stderr."""
     named = runs_in_command(runs)
     chosen = f" --arms {' '.join(map(quote, arms))}" if arms else ""
     first = comparisons.pairs[0]

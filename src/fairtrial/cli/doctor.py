@@ -112,7 +112,7 @@ def _print(findings: list[Finding]) -> None:
         mark, style = marks[finding.good]
         text = finding.found if not finding.advice else f"{finding.found} — {finding.advice}"
         table.add_row(Text(mark, style=style), finding.what, Text(text))
-    Console(highlight=False).print(table)
+    Console().print(table)
 
 
 def _dotenv() -> Iterator[Finding]:

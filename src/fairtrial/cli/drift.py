@@ -39,7 +39,7 @@ def _names(store: Store, branch: str | None) -> list[str]:
 
 
 def _print(found: Drift) -> None:
-    console = Console(highlight=False)
+    console = Console()
     columns = ("run", "difference", "smoothed", "chance up to", "")
     for arm in found.arms:
         console.print(Text(printable(drift_line(arm)), style="bold"))

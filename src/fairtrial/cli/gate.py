@@ -208,7 +208,6 @@ class _GatedRun(NamedTuple):
 
 
 def _is_suite(name: str) -> bool:
-    """Return whether the argument is the file of a suite, not a run."""
     return Path(name).suffix.lower() in (".yaml", ".yml", ".json") and Path(name).is_file()
 
 

@@ -18,7 +18,7 @@ _MOST_FLAKY = 10
 
 def print_gate(result: Gate, changes: BaselineChanges | None = None) -> None:
     """Print every check and the result."""
-    console = Console(highlight=False)
+    console = Console()
     for check in result.checks:
         console.print(Text(printable(gate_line(check)), style=_STYLES[check.result]))
     for line in _listed(result):
@@ -57,7 +57,7 @@ def _change_lines(changes: BaselineChanges) -> list[str]:
 
 def print_plan(plan: GatePlan) -> None:
     """Print what a gate can decide."""
-    console = Console(highlight=False)
+    console = Console()
     for arm in plan.arms:
         console.print(Text(arm.arm, style="bold"), soft_wrap=True)
         console.print(Text(plan_line(arm, plan.margin)))
@@ -69,7 +69,7 @@ def print_plan(plan: GatePlan) -> None:
 
 def print_itself(itself: AgainstItself) -> None:
     """Print how often a gate contradicts itself."""
-    console = Console(highlight=False)
+    console = Console()
     for arm in itself.arms:
         console.print(Text(arm.arm, style="bold"), soft_wrap=True)
         for line in itself_lines(arm, itself.margin):

@@ -73,7 +73,7 @@ def _show(run: Run, *, as_json: bool) -> None:
     if not any(arm.labels for arm in arms):
         command = in_store(f"fairtrial label {run.id} --sample 20 -o marks.csv")
         click.echo(f"no answer of this run has a label yet; `{command}` draws some to label")
-    console = Console(highlight=False)
+    console = Console()
     for arm in arms:
         for line in label_lines(arm):
             console.print(Text(printable(f"{arm.arm}: {line}")))

@@ -165,7 +165,6 @@ def _named(board: Leaderboard, scored: Sequence[ArmSummary]) -> _Leaders:
 
 
 def _score(arm: ArmSummary) -> tuple[float, tuple[float, float] | None]:
-    """Return the score of an arm with its interval, 0–100."""
     bounds = arm.aggregate.ci95
     return 100 * (arm.aggregate.mean or 0.0), None if bounds is None else (100 * bounds[0], 100 * bounds[1])
 

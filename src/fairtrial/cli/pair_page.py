@@ -128,7 +128,6 @@ def _said(flip: Flip, names: tuple[str, str]) -> Text:
 
 
 def _shortened_end(text: str, width: int) -> str:
-    """Cut a text at its end if it is too long."""
     line = Text(text)
     line.truncate(width, overflow="ellipsis")
     return line.plain

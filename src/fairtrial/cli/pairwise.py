@@ -72,7 +72,7 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], None] | None]:
 
 def print_pairs(summary: PairsSummary) -> None:
     """Print which arm each judge prefers, and how much the order influences the judge."""
-    console = Console(highlight=False)
+    console = Console()
     if not summary.pairs:
         console.print("nothing to compare: no case was answered by two of these arms")
         return

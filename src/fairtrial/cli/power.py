@@ -46,7 +46,7 @@ def show_power(
 
 
 def _print_pair(pair: PairPower, power: float) -> None:
-    console = Console(highlight=False)
+    console = Console()
     console.print(Text(f"{pair.a} against {pair.b}", style="bold"), soft_wrap=True)
     console.print(Text(power_line(pair, power)))
     columns, rows = power_table(pair)

@@ -141,7 +141,7 @@ def _show_plan(suite: Suite, *, as_json: bool) -> int:
         table.add_column(name, justify="left" if name == "arm" else "right")
     for arm in plan.arms:
         table.add_row(arm.arm, str(arm.trials), f"~{arm.prompt_tokens}", money(arm.most_usd))
-    console = Console(highlight=False)
+    console = Console()
     console.print(f"{suite.name}: {counted(plan.cases, 'case')}, {counted(plan.trials, 'trial')}; nothing was run")
     console.print(table)
     if plan.judge_calls:

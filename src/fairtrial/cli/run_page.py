@@ -303,7 +303,6 @@ def to_complete(run: Run, summary: RunSummary) -> list[tuple[str, str]]:
 
 
 def _to_look(run: Run, summary: RunSummary, *, stored: bool) -> list[tuple[str, str]]:
-    """Return the commands that show more of a run."""
     name = _name(run)
     scored = [arm.aggregate.mean or 0.0 for arm in summary.arms if arm.scored]
     commands = []

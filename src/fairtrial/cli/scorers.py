@@ -21,4 +21,4 @@ def list_scorers(as_json: bool) -> None:
         table.add_column(column)
     for name, guide in guides.items():
         table.add_row(name, guide.scale, guide.reproducibility, guide.runs, guide.best_for)
-    Console(highlight=False).print(table)
+    Console().print(table)

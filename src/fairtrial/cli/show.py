@@ -188,7 +188,7 @@ def _print_cases(run: Run) -> None:
             cells.append("–" if metric is None else with_deviation(metric.mean, metric.std_dev, "{:.1f}".format))
         rows.append(cells)
     columns = ("case", "arm", "scored", "score", *(name.replace("_", "\n") for name in names))
-    Console(highlight=False).print(table(columns, rows, names=("case", "arm")))
+    Console().print(table(columns, rows, names=("case", "arm")))
 
 
 def _print_claims(run: Run) -> None:
@@ -238,7 +238,7 @@ def _sheet(run: Run) -> str:
 
 
 def _print_context(run: Run) -> None:
-    console = Console(highlight=False)
+    console = Console()
     for arm in run.plan_arms:
         shown = sent_text(run.sent(arm), arm)
         console.print(Text.assemble((f"\n{arm.name}: ", "bold"), f"parameters: {shown}"), soft_wrap=True)

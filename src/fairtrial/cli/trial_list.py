@@ -124,7 +124,7 @@ def _best_arm(run: Run) -> str:
 
 def print_trials(run: Run, found: Found) -> None:
     """Print the trials as blocks of lines that fit the terminal, and how many there are."""
-    console = Console(highlight=False)
+    console = Console()
     total, shown = len(found.places), found.shown(_MOST_SHOWN)
     console.print(Text(printable(_heading(run, found)), style="bold"))
     repeats = any(arm.repeats > 1 for arm in run.plan_arms)

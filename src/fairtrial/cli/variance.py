@@ -27,7 +27,7 @@ def show_variances(run: str, case_cost: float, store: str | None, as_json: bool)
 
 def print_variances(arms: list[ArmVariance]) -> None:
     """Print the shares of the uncertainty and the advice."""
-    console = Console(highlight=False)
+    console = Console()
     console.print(Text("Sources of the uncertainty of each mean", style="bold"))
     console.print()
     console.print(table(VARIANCE_COLUMNS, map(variance_cells, arms)))

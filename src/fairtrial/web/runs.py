@@ -129,13 +129,11 @@ class Runs:
         return self._site.page(request, "parts/run_result.html.j2", run=run.record, result=result)
 
     def _details(self, request: Request) -> Response:
-        """Show every pair in words."""
         run = self._site.run(request.path_params["run"])
         details = details_of(self._site.cache, run, wait=LONG)
         return self._site.page(request, "parts/run_details.html.j2", run=run.record, details=details)
 
     def _variance(self, request: Request) -> Response:
-        """Show where the uncertainty comes from."""
         run = self._site.run(request.path_params["run"])
         variance = variance_of(self._site.cache, run, wait=LONG)
         return self._site.page(request, "parts/run_variance.html.j2", run=run.record, variance=variance)

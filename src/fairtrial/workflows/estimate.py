@@ -241,7 +241,6 @@ def _judge_request(judge: JudgeSpec, case: Case | None = None) -> Request:
 
 
 def _as_long(attachment: Attachment) -> File:
-    """Return a file as long as another."""
     return File(media=attachment.media, body=bytes(attachment.size))
 
 

@@ -87,7 +87,7 @@ def print_replication(result: Replication) -> None:
     """Print accuracies, both analyses side by side, and what differs between them."""
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console = Console()
     for target in dict.fromkeys(tone.target for tone in result.tones):
         tones = [tone for tone in result.tones if tone.target == target]
         console.print(

@@ -124,7 +124,7 @@ def _list(*, as_json: bool) -> int:
         for problem, baseline in zip(problems, solved, strict=True)
     ]
     names = ("id", "family")
-    Console(highlight=False).print(table(_COLUMNS, cells, names=names, words=("difficulty", "status")))
+    Console().print(table(_COLUMNS, cells, names=names, words=("difficulty", "status")))
     return 0
 
 

@@ -31,7 +31,7 @@ _WIDE = 4  # columns of gaps, likewise
 def print_report(report: OptimisationReport, *, by: str | None = None, details: bool = False) -> None:
     """Print the headline, the tables and what else there is to know."""
     report = report.shown()
-    console = Console(highlight=False)
+    console = Console()
     console.print(Text(printable(f"run {report.run_id} · {report.suite}"), style="dim"))
     console.print(Text(printable(headline(report)), style="bold"))
     console.print()
@@ -52,7 +52,7 @@ def print_report(report: OptimisationReport, *, by: str | None = None, details: 
 def print_summary(report: OptimisationReport) -> None:
     """Print what a run of prompt styles ends with: the headline and the guide's tables."""
     report = report.shown()
-    console = Console(highlight=False)
+    console = Console()
     console.print(Text(printable(headline(report)), style="bold"))
     console.print()
     _print_tables(console, report, None)
