@@ -55,12 +55,7 @@ def pairwise() -> None:
 )
 @option("--injection", is_flag=True, help="Instead of the samples, try attacks that ask for a good mark.")
 @option("--concurrency", type=click.IntRange(min=1), default=5, show_default=True, help="Calls at the same time.")
-@option(
-    "--timeout",
-    type=POSITIVE,
-    default=120.0,
-    help="Time limit for one request, in seconds.",
-)
+@option("--timeout", type=POSITIVE, default=120.0, help="Time limit for one request, in seconds.")
 @asking_options
 def calibrate() -> None:
     """Let JUDGE (provider:model) mark answers whose right score is known, and rate the judge.

@@ -72,12 +72,7 @@ def store() -> None:
 
 @store.command()
 @done_by("fairtrial.cli.store:check_rows")
-@option(
-    "--save",
-    type=FILE,
-    metavar="FILE",
-    help="Copy all readable rows of a SQLite file to a new one.",
-)
+@option("--save", type=FILE, metavar="FILE", help="Copy all readable rows of a SQLite file to a new one.")
 @store_options
 def check() -> None:
     """Check that every row of the store can be read, and save those that can."""

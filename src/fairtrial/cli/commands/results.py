@@ -49,12 +49,7 @@ def list() -> None:
 @option("--full", is_flag=True, help="Do not shorten questions and answers.")
 @option("--next", "go_on", is_flag=True, help="Show the next case on which arms differ, after CASE if it is given.")
 @option("--trial", metavar="ID", help="Show one trial: prompt, answer, score, timings.")
-@option(
-    "--pictures",
-    type=FILE,
-    metavar="FOLDER",
-    help="With --trial: write its screenshots and code to this folder.",
-)
+@option("--pictures", type=FILE, metavar="FOLDER", help="With --trial: write its screenshots and code to this folder.")
 @option("--cases", is_flag=True, help="Show a line for every case and arm.")
 @option("--sessions", is_flag=True, help="Show what agents are doing, or were doing when the run was interrupted.")
 @option("--claims", is_flag=True, help="Show every claim that goes beyond the golden answer.")
@@ -144,13 +139,7 @@ def tools() -> None:
 @done_by("fairtrial.cli.power:show_power")
 @click.argument("runs", nargs=-1)
 @option("--arms", nargs=2, metavar="A B", help="Only these two arms.")
-@option(
-    "--delta",
-    "deltas",
-    multiple=True,
-    type=POSITIVE,
-    help="Difference to detect, in points.",
-)
+@option("--delta", "deltas", multiple=True, type=POSITIVE, help="Difference to detect, in points.")
 @option(
     "--margin",
     "margins",
@@ -193,11 +182,7 @@ def variance() -> None:
     "auto: the branch that the CI job's pull request targets, else the default branch.",
 )
 @option("--margin", type=NOT_NEGATIVE, help="Acceptable loss; default: 5 points, or 0 with --these-cases.")
-@option(
-    "--min-coverage",
-    type=click.FloatRange(0, 100),
-    help="Minimum percentage of scored trials; default: 95.",
-)
+@option("--min-coverage", type=click.FloatRange(0, 100), help="Minimum percentage of scored trials; default: 95.")
 @option("--arm", "arms", multiple=True, metavar="A", help="Only this arm; may be repeated.")
 @option("--metric", default="", metavar="M", help="Check this metric instead of the score.")
 @option("--largest", type=POSITIVE, help="Largest difference possible on one case.")

@@ -6,15 +6,7 @@ from pathlib import Path
 
 import click
 
-from fairtrial.cli.options import (
-    done_by,
-    json_option,
-    option,
-    quiet_option,
-    run_options,
-    store_option,
-    store_options,
-)
+from fairtrial.cli.options import done_by, json_option, option, quiet_option, run_options, store_option, store_options
 
 weights_option = option(
     "--weights",
