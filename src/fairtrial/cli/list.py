@@ -13,7 +13,7 @@ from fairtrial.analyse.asked import asked_brief
 from fairtrial.analyse.leaderboard import Leaderboard, run_leaderboard
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import ArmSummary, RunSummary, ranked
-from fairtrial.cli.axis import MIN_WIDTH, TextAxis
+from fairtrial.cli.axis import MIN_WIDTH, drawn
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.layout import FIRST, QUIET, Column, cells, print_lines, table_lines, total_width
@@ -124,10 +124,8 @@ def _name_columns(summaries: list[RunSummary], leaders: list[_Leaders], room: in
 
 
 def _bars(leaders: list[_Leaders], width: int) -> Column:
-    """Draw the intervals of the leaders on one axis."""
-    ends = [end for one in leaders for end in (one.mean, *(one.bounds or ())) if end is not None]
-    axis = TextAxis(ends or [0.0, 100.0], width, within=(0.0, 100.0))
-    return Column(axis.head(), [axis.bar(one.mean, one.bounds, FIRST if one.glyph == "▲" else "") for one in leaders])
+    styles = [FIRST if one.glyph == "▲" else "" for one in leaders]
+    return drawn([(one.mean, one.bounds) for one in leaders], width, styles, within=(0.0, 100.0))
 
 
 def _leaders(run: Run, summary: RunSummary) -> _Leaders:

@@ -10,7 +10,7 @@ from rich.table import Table
 from fairtrial.analyse.leaderboard import table_leaderboard
 from fairtrial.analyse.rank import Ranking, WinMatrix, rank
 from fairtrial.analyse.score_table import check_metric, find_sources, read_scores
-from fairtrial.cli.axis import MIN_WIDTH, TextAxis
+from fairtrial.cli.axis import MIN_WIDTH, drawn, scaled
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.layout import (
@@ -110,21 +110,11 @@ def _columns(ranking: Ranking, width: int, *, plain: bool) -> list[Column]:
 
 
 def _bars(ranking: Ranking, styles: Sequence[str], width: int) -> Column:
-    factor = Scale(ranking.metric).factor
     rated = ranking.by_pairs and all(place.rating is not None for place in ranking.places)
-    values, bounds = [], []
-    for place in ranking.places:
-        mean, limits = place.aggregate.mean, place.aggregate.ci95
-        values.append(place.rating if rated else None if mean is None else factor * mean)
-        scaled = None if limits is None else (factor * limits[0], factor * limits[1])
-        bounds.append(place.rating_ci95 if rated else scaled)
-    ends = [
-        end for value, both in zip(values, bounds, strict=True) for end in (value, *(both or ())) if end is not None
-    ]
-    whole = rated or bool(ranking.metric)
-    axis = TextAxis(ends, width) if whole else TextAxis(ends, width, within=(0.0, 100.0))
-    rows = zip(values, bounds, styles, strict=True)
-    return Column(axis.head(), [axis.bar(value, both, style) for value, both, style in rows])
+    factor = Scale(ranking.metric).factor
+    means = [scaled(place.aggregate.mean, place.aggregate.ci95, factor) for place in ranking.places]
+    rows = [(place.rating, place.rating_ci95) for place in ranking.places] if rated else means
+    return drawn(rows, width, styles, within=None if rated or ranking.metric else (0.0, 100.0))
 
 
 def _matrix_table(matrix: WinMatrix) -> Table:
