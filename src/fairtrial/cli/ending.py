@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,13 +14,15 @@ from fairtrial.analyse.run import Run
 from fairtrial.analyse.series_summary import summarise_series
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.cli.documents import print_json
-from fairtrial.cli.finish import Ending
 from fairtrial.cli.options import in_store
 from fairtrial.cli.run_page import print_next, print_rest, print_run
 from fairtrial.cli.series_page import print_series
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.export import export
 from fairtrial.reports.json import document, kinds_document, series_document
+
+if TYPE_CHECKING:
+    from fairtrial.cli.finish import Ending
 
 
 def report(ending: Ending, run: Run, *, timed: bool = False, series: Sequence[Run] = ()) -> str:
