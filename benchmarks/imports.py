@@ -124,7 +124,7 @@ def measure(path: Path, folder: Path) -> tuple[float, float, float]:
 
 def work(path: str, store: str) -> None:
     """Import one file and print what it took."""
-    from fairtrial.cli.options import tune_garbage_collector
+    from fairtrial.cli.start import tune_garbage_collector
     from fairtrial.store import Store
     from fairtrial.tracks.interchange.import_results import import_all
 

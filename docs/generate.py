@@ -28,7 +28,7 @@ from fairtrial.core.gate import GateSpec
 from fairtrial.core.providers import Provider, api_providers, known_providers
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.settings import PanelSpec, PriceSpec, RetrySpec
-from fairtrial.tracks.interchange.commands.import_traces import command as import_traces
+from fairtrial.tracks.interchange.commands.options import traces as import_traces
 from fairtrial.webpage import checks
 
 DOCS = Path(__file__).parent

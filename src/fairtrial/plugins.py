@@ -14,7 +14,8 @@ from typing import Any
 _HOMES = {
     "fairtrial.analyse.run": ("Run",),
     "fairtrial.analyse.stored_run": ("TrialRecord",),
-    "fairtrial.cli.options": ("json_option", "option", "print_json", "store_option"),
+    "fairtrial.cli.documents": ("print_json",),
+    "fairtrial.cli.options": ("json_option", "option", "store_option"),
     "fairtrial.core.answer": ("Answer", "Failure", "Journal", "Request", "SoFar", "Usage"),
     "fairtrial.core.errors": ("FairtrialError", "TargetUnusableError"),
     "fairtrial.core.experiment": ("Case", "McpServer", "TargetSpec"),

@@ -10,7 +10,8 @@ with any version.
 
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import TrialRecord
-from fairtrial.cli.options import json_option, option, print_json, store_option
+from fairtrial.cli.documents import print_json
+from fairtrial.cli.options import json_option, option, store_option
 from fairtrial.core.answer import Answer, Failure, Journal, Request, SoFar, Usage
 from fairtrial.core.errors import FairtrialError, TargetUnusableError
 from fairtrial.core.experiment import Case, McpServer, TargetSpec

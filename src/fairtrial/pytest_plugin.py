@@ -223,7 +223,7 @@ class FairTrial:
 
     def run_suite(self, suite: str | Path, **options: Any) -> Run:
         """Run a suite, given by its path relative to the test's folder; once per session for the same options."""
-        from fairtrial.cli.options import load_dotenv
+        from fairtrial.cli.asking import load_dotenv
 
         path = (self._request.path.parent / suite).resolve()
         runs = self._request.config.stash[_RUNS]

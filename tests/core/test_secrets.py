@@ -265,7 +265,7 @@ class TestFiles:
         assert env_files() == []
 
     def test_a_base_url_is_named_and_a_program_not_taken(self, tmp_path, monkeypatch, capsys):
-        from fairtrial.cli.options import load_dotenv
+        from fairtrial.cli.asking import load_dotenv
 
         names = ("FAIRTRIAL_BROWSER", "PATH", "LD_PRELOAD", "PYTHONPATH", "NODE_OPTIONS", "HTTPS_PROXY", "BASH_ENV",
                  "GIT_ASKPASS", "SSL_CERT_FILE", "FAIRTRIAL_STORE")  # fmt: skip

@@ -82,7 +82,7 @@ class TestTerminal:
         )
 
     def test_json_stays_the_same_json(self, capsys):
-        from fairtrial.cli.options import print_plain_json
+        from fairtrial.cli.documents import print_plain_json
         from fairtrial.cli.output import clean_streams
 
         value = {"a": "x\x1b \x9b2J ##[error]x \n::error::"}

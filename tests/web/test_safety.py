@@ -82,6 +82,7 @@ def test_every_server_has_a_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     from click.testing import CliRunner
 
     from fairtrial.cli import serve
+    from fairtrial.cli.commands.setup import serve as command
 
     served: list[str | None] = []
 
@@ -90,14 +91,14 @@ def test_every_server_has_a_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
     monkeypatch.setattr(serve, "serve", noted)
     monkeypatch.delenv("FAIRTRIAL_TOKEN", raising=False)
-    CliRunner().invoke(serve.command, ["--host", "0.0.0.0", "--token", TOKEN])
-    short = CliRunner().invoke(serve.command, ["--token", "short"])
+    CliRunner().invoke(command, ["--host", "0.0.0.0", "--token", TOKEN])
+    short = CliRunner().invoke(command, ["--token", "short"])
     assert isinstance(short.exception, FairtrialError) and "at least 16" in str(short.exception)
-    CliRunner().invoke(serve.command, [])
+    CliRunner().invoke(command, [])
     (tmp_path / ".env").write_text("FAIRTRIAL_TOKEN=from-a-file-0123456789\n")
-    CliRunner().invoke(serve.command, [])
+    CliRunner().invoke(command, [])
     monkeypatch.setenv("FAIRTRIAL_TOKEN", "from-the-environment-0123456789")
-    CliRunner().invoke(serve.command, [])
+    CliRunner().invoke(command, [])
     assert served == [TOKEN, None, "from-a-file-0123456789", "from-the-environment-0123456789"]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
-from fairtrial.cli.layout import HEAD, QUIET
+from fairtrial.cli.layout import HEAD, QUIET, Column
 from fairtrial.core.formatting import signs
 
 MIN_WIDTH = 16  # a narrower bar would be bent by rounding
@@ -86,6 +86,26 @@ class TextAxis:
                 ("".join(line[drawn.stop :]), QUIET),
             )
         return text
+
+
+Interval = tuple[float | None, tuple[float, float] | None]  # a value and its bounds, as far as they are known
+
+
+def scaled(value: float | None, bounds: tuple[float, float] | None, factor: int) -> Interval:
+    """Return an interval in the units of an axis: points for scores, 0–1."""
+    ends = None if bounds is None else (factor * bounds[0], factor * bounds[1])
+    return None if value is None else factor * value, ends
+
+
+def drawn(
+    rows: Sequence[Interval], width: int, styles: Iterable[str], *, within: tuple[float, float] | None = None,
+    zero: bool = False,
+) -> Column:  # fmt: skip
+    """Return a column with these intervals on one axis."""
+    ends = [end for value, bounds in rows for end in (value, *(bounds or ())) if end is not None]
+    axis = TextAxis(ends or within or (), width, within=within or (-math.inf, math.inf), zero=zero)
+    bars = [axis.bar(value, bounds, style) for (value, bounds), style in zip(rows, styles, strict=True)]
+    return Column(axis.head(), bars)
 
 
 def _step(low: float, high: float, width: int) -> float:

@@ -4,35 +4,19 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from fairtrial.cli.options import (
-    asking_options,
-    in_store,
-    load_dotenv_of,
-    open_store,
-    option,
-    print_json,
-    run_coroutine,
-)
-from fairtrial.workflows.batches import look_at_batches
-
-if TYPE_CHECKING:
-    from fairtrial.workflows.batches import BatchOfRun
+from fairtrial.cli.asking import load_dotenv_of
+from fairtrial.cli.documents import print_json
+from fairtrial.cli.options import in_store
+from fairtrial.cli.start import open_store, run_coroutine
+from fairtrial.workflows.batches import BatchOfRun, look_at_batches
 
 
-@click.command()
-@click.argument("run", default="latest")
-@option("--cancel", is_flag=True, help="Cancel the batches that have not ended; what is answered by then is kept.")
-@asking_options
-def command(run: str, cancel: bool, store: str | None, as_json: bool) -> None:
-    """Show the batches of RUN (an id, a prefix of one, or `latest`) and their progress at their providers.
-
-    `fairtrial resume` collects their results. After --cancel it stores what was answered, and the rest as failures,
-    which `fairtrial retry` asks again.
-    """
+def show_batches(run: str, cancel: bool, store: str | None, as_json: bool) -> None:
+    """Print the batches of a run, and cancel them if asked to."""
     opened = open_store(store)
     load_dotenv_of(run, opened)
     batches = run_coroutine(look_at_batches(run, store=opened, cancel=cancel))

@@ -8,19 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
+from rich.table import Table
+from rich.text import Text
 
 from fairtrial import pipeline
+from fairtrial.cli.asking import load_dotenv
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import (
-    asking_options,
-    in_store,
-    load_dotenv,
-    open_store,
-    option,
-    print_json,
-    run_coroutine,
-)
+from fairtrial.cli.documents import print_json
+from fairtrial.cli.options import in_store
 from fairtrial.cli.rescore import scorer_spec
+from fairtrial.cli.start import open_store, run_coroutine
 from fairtrial.config import judge_named, variables_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.formatting import deviation, money, number
@@ -37,39 +35,8 @@ if TYPE_CHECKING:
     from fairtrial.judging.calibration import Calibration
 
 
-@click.command()
-@click.argument("judge", required=False)
-@option(
-    "--suite",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Calibrate this suite's judges, or JUDGE, with its providers, instructions and scorer.",
-)
-@option("--samples", type=click.Path(path_type=Path), metavar="FILE", help="Your own samples, as YAML or JSONL.")
-@option("--scorer", metavar="S", help="llm_judge (default), golden_judge, or JSON with options.")
-@option(
-    "--runs",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Ask N times, to measure how much its marks vary.",
-)
-@option("--injection", is_flag=True, help="Instead of the samples, try attacks that ask for a good mark.")
-@option("--concurrency", type=click.IntRange(min=1), default=5, show_default=True, help="Calls at the same time.")
-@option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=120.0,
-    help="Time limit for one request, in seconds.",
-)
-@asking_options
-def command(judge: str | None, suite: Path | None, store: str | None, as_json: bool, **options: Any) -> None:
-    """Let JUDGE (provider:model) mark answers whose right score is known, and rate the judge.
-
-    Eight samples are built in. Your own samples are a list with id, question, answer, score (0 to 100), and optionally
-    expected and tolerance. With --suite, the suite's judges (or JUDGE alone) are calibrated with the suite's
-    instructions and scorer; a JUDGE from a provider that the suite defines needs --suite.
-    """
+def calibrate_judges(judge: str | None, suite: Path | None, store: str | None, as_json: bool, **options: Any) -> None:
+    """Measure the judges, and print how reliable they are."""
     if judge is None and suite is None:
         raise click.UsageError("missing judge; name a judge, a suite with --suite, or both")
     load_dotenv(suite)
@@ -99,8 +66,6 @@ def _calibrate(
     timeout: float,
 ) -> Iterator[Any]:
     """Yield the result of every selected judge, one after the other."""
-    import msgspec
-
     spec = scorer_spec(scorer)
     if suite is None:
         assert judge is not None
@@ -135,8 +100,6 @@ def _judge_without_suite(judge: str) -> dict[str, Any]:
 
 def _default_scorer(suite: Suite) -> dict[str, Any] | None:
     """Return the scorer that a suite's judges mark for; if there are several, the first, with a note."""
-    import msgspec
-
     scorers: list[dict[str, Any] | None] = [*marking_scorers(suite)]
     scorer, *others = scorers or [None]
     if others:
@@ -171,17 +134,12 @@ def _is_named(judge: JudgeSpec, suite: Suite) -> bool:
 
 
 def _shown_scorer(suite: Suite) -> str:
-    import msgspec
-
     scorer = marking_scorers(suite)[0]
     return str(scorer["type"]) if len(scorer) == 1 else msgspec.json.encode(scorer).decode()
 
 
 def print_calibration(result: Calibration) -> None:
     """Print the samples, the numbers and the rating."""
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=None, padding=(0, 1), header_style="bold", expand=True)
     for name in ("sample", "right", "given", "error", ""):
         table.add_column(name, justify="left" if name in ("sample", "") else "right", no_wrap=True)
@@ -190,7 +148,7 @@ def print_calibration(result: Calibration) -> None:
         mark = ("✓", "green") if sample.within_tolerance else ("✗", "red")
         cells = (sample.id, number(sample.expected, 0), number(sample.actual, 0), number(sample.error, 0))
         table.add_row(*map(Text, cells), Text(mark[0], style=mark[1]), Text(printable(" ".join(sample.notes.split()))))
-    console, summary = Console(highlight=False), result.summary
+    console, summary = Console(), result.summary
     console.print(table)
     correlation = "undefined" if summary.correlation is None else f"{summary.correlation:.2f}"
     line = (

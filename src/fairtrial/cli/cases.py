@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
-from fairtrial.analyse.items import analyse_cases, choose_cases
+from fairtrial.analyse.items import CaseAnalysis, analyse_cases, choose_cases
 from fairtrial.analyse.score_table import find_sources, read_scores
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import open_store, option, print_json, store_options
+from fairtrial.cli.documents import print_json
 from fairtrial.cli.output import write_file
+from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import table
 from fairtrial.core.errors import FairtrialError
 from fairtrial.present.words.cases import CASE_COLUMNS, case_cells, case_headline, case_lines, subset_lines
 from fairtrial.reports.json import cases_document
 from fairtrial.text.printable import printable
 
-if TYPE_CHECKING:
-    from fairtrial.analyse.items import CaseAnalysis
-
 _MAX_SHOWN = 10
 
 
-@click.command()
-@click.argument("runs", nargs=-1)
-@option("--all", "everything", is_flag=True, help="Show every case, hardest first.")
-@option("--subset", type=click.IntRange(min=1), metavar="N", help="Choose N cases that represent all of them.")
-@option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="With --subset: write the ids to this file."
-)
-@store_options
-def command(
+def show_cases(
     runs: tuple[str, ...],
     everything: bool,
     subset: int | None,
@@ -40,11 +30,7 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Analyse the cases themselves, from how the arms of RUNS did on them.
-
-    Shows which cases are hard, which do not distinguish the arms, which probably have a wrong expected answer, and how
-    few cases would keep the order of the arms.
-    """
+    """Print the analysis of the cases, or choose some of them."""
     if output is not None and subset is None:
         raise FairtrialError("-o needs --subset N: it writes the cases that --subset chooses")
     scores = read_scores(find_sources(runs, open_store(store)))
@@ -67,9 +53,7 @@ def command(
 
 def print_cases(analysis: CaseAnalysis, *, everything: bool = False) -> None:
     """Print the analysis of the cases."""
-    from rich.text import Text
-
-    console = Console(highlight=False)
+    console = Console()
     console.print(Text(printable(case_headline(analysis)), style="bold"), soft_wrap=True)
     console.print()
     hardest = sorted(analysis.cases, key=lambda case: -case.difficulty)

@@ -4,49 +4,30 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-import click
+from shlex import quote
 
 from fairtrial.analyse.compare import compare
-from fairtrial.analyse.flips import biggest_flips
+from fairtrial.analyse.comparison import Comparisons
+from fairtrial.analyse.flips import Flip, biggest_flips
 from fairtrial.analyse.planning import can_plan
 from fairtrial.analyse.score_table import choose, find_sources, pooled, read_scores
 from fairtrial.cli.compare_page import print_comparisons
 from fairtrial.cli.console import Console
+from fairtrial.cli.documents import print_json
 from fairtrial.cli.layout import print_commands
 from fairtrial.cli.options import (
-    Margin,
     from_points,
     metric_key,
-    open_store,
-    option,
-    plain_option,
-    print_json,
     run_in_command,
     runs_in_command,
-    store_options,
 )
+from fairtrial.cli.start import open_store
 from fairtrial.reports.json import comparison_document
 
 _MOST_DETAILED = 60  # pairs; with more, nothing of their other tests is shown unless asked for
 
-if TYPE_CHECKING:
-    from fairtrial.analyse.comparison import Comparisons
-    from fairtrial.analyse.flips import Flip
 
-
-@click.command()
-@click.argument("runs", nargs=-1)
-@option("--arms", nargs=2, metavar="A B", help="Only these two arms; ARM@RUN if several runs have one.")
-@option("--metric", metavar="M", help="Metric to compare; default: the suite's primary metric, or the score.")
-@option("--margin", type=Margin(), help="Differences smaller than this do not matter.")
-@option("--largest", type=click.FloatRange(min=0, min_open=True), help="Largest difference possible on one case.")
-@option("--earlier", metavar="RUN", help="A run of the same arms on more cases, to reduce the variance.")
-@option("--details", is_flag=True, help="Also show other tests and groups of cases, for every pair.")
-@plain_option
-@store_options
-def command(
+def compare_runs(
     runs: tuple[str, ...],
     arms: tuple[str, str] | None,
     metric: str | None,
@@ -58,12 +39,7 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Say which of two arms is better, or that nobody can tell yet.
-
-    RUNS are runs, series or tags; NAME@STORE reads one from another store. In one run, every pair of arms is compared;
-    in several runs, the same arm in each of them. Two --arms that are in several runs are compared over all of them.
-    Differences are first minus second, on the cases that both have; of two arms, the better one is printed first.
-    """
+    """Print the comparison of the arms of runs."""
     opened = open_store(store)
     scores = read_scores(pooled(find_sources(runs, opened), arms or ()))
     by = scores.primary if metric is None else metric_key(metric)
@@ -99,9 +75,6 @@ def _print_next(
     details: bool,
     plannable: bool,
 ) -> None:
-    """Print what to do next on stderr."""
-    from shlex import quote
-
     named = runs_in_command(runs)
     chosen = f" --arms {' '.join(map(quote, arms))}" if arms else ""
     first = comparisons.pairs[0]

@@ -12,7 +12,7 @@ from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.flips import Flip
 from fairtrial.analyse.leaderboard import Distance, Leaderboard, comparison_leaderboard
 from fairtrial.cli.console import Console
-from fairtrial.cli.differences import Row, difference_lines
+from fairtrial.cli.differences import DifferenceRow, difference_lines
 from fairtrial.cli.forest import forest_lines
 from fairtrial.cli.layout import (
     FIRST,
@@ -125,8 +125,10 @@ def _print_pairs(console: Console, comparisons: Comparisons, board: Leaderboard 
     _print_remarks(console, comparisons)
 
 
-def _pair_row(pair: Comparison, comparisons: Comparisons) -> Row:
-    return Row(pair_name(pair, comparisons), pair.count, pair.verdict, pair.difference, pair.ci95, pair.metric)
+def _pair_row(pair: Comparison, comparisons: Comparisons) -> DifferenceRow:
+    return DifferenceRow(
+        pair_name(pair, comparisons), pair.count, pair.verdict, pair.difference, pair.ci95, pair.metric
+    )
 
 
 def _decided(comparisons: Comparisons) -> str:
@@ -184,15 +186,14 @@ def _print_matrix(console: Console, board: Leaderboard) -> None:
 
 def _matrix_lines(board: Leaderboard, width: int) -> list[Text]:
     labels = [place.label for place in board.places]
-    shapes = [(True, True), (False, True)] if len(labels) < _GLYPHS_ONLY else []
-    for intervals, numbers in shapes:
-        columns = _matrix_columns(board, labels, intervals=intervals, numbers=numbers)
+    for intervals in (True, False) if len(labels) < _GLYPHS_ONLY else ():
+        columns = _matrix_columns(board, labels, intervals=intervals)
         if total_width(columns) < width:
             return table_lines(columns)
     return table_lines(_glyph_columns(board, labels, width))
 
 
-def _matrix_columns(board: Leaderboard, labels: Sequence[str], *, intervals: bool, numbers: bool) -> list[Column]:
+def _matrix_columns(board: Leaderboard, labels: Sequence[str], *, intervals: bool) -> list[Column]:
     columns = [Column("", _row_names(board, labels[:-1]))]
     cell = max(len(_cell(d, board, intervals=intervals)) for own in board.distances.values() for d in own.values())
     heads = short_names(labels[1:], max(cell, 14))

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import click
 
-from fairtrial.cli.options import open_store, option, store_option
+from fairtrial.cli.start import open_store
 from fairtrial.store.files import delete_kept_files
 
 
-@click.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
-@store_option
-def command(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
-    """Delete runs with all their answers and scores."""
+def delete_runs(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
+    """Delete runs after a confirmation."""
     opened = open_store(store)
     run_ids = list(dict.fromkeys(opened.find_run(name).id for name in runs))
     if not yes:

@@ -15,21 +15,13 @@ from fairtrial import pipeline
 from fairtrial.cli.console import Console
 from fairtrial.cli.finish import Ending, check_outputs
 from fairtrial.cli.layout import print_commands
-from fairtrial.cli.options import output_option, quiet_option, store_options
 from fairtrial.cli.run import run_suite
 from fairtrial.providers.weights import fetch, weights_path
 from fairtrial.suites import suite_path
 
 
-@click.command()
-@output_option
-@store_options
-@quiet_option
-def command(outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool) -> int:
-    """Run the built-in suite on the embedded model: no API key, and no network once the weights are downloaded.
-
-    Without the extra `local`, which provides that model, a suite with scripted answers is run instead.
-    """
+def run_demo(outputs: tuple[str, ...], store: str | None, as_json: bool, quiet: bool) -> int:
+    """Run the built-in suite, or one with scripted answers if the embedded model is not installed."""
     check_outputs(outputs)
     suite = pipeline.load(suite_path("demo" if _embedded_model() else "template"))
     ending = Ending(outputs=outputs, as_json=as_json, quiet=quiet)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rich.text import Text
 
 from fairtrial.analyse.comparison import Verdict
-from fairtrial.cli.axis import MIN_WIDTH, TextAxis
+from fairtrial.cli.axis import MIN_WIDTH, drawn, scaled
 from fairtrial.cli.layout import QUIET, VERDICT_STYLES, Column, cells, table_lines, total_width
 from fairtrial.cli.tables import short_names
 from fairtrial.core.formatting import Scale, interval_words, signs
@@ -18,7 +18,7 @@ NARROW = 60  # columns below which nothing is drawn
 _MOST_BAR = 44
 
 
-class Row(NamedTuple):
+class DifferenceRow(NamedTuple):
     """A difference to show: its name, its number of cases, and the numbers."""
 
     name: str
@@ -29,7 +29,7 @@ class Row(NamedTuple):
     metric: str
 
 
-def difference_lines(by: str, rows: Sequence[Row], width: int, *, plain: bool) -> list[Text]:
+def difference_lines(by: str, rows: Sequence[DifferenceRow], width: int, *, plain: bool) -> list[Text]:
     """Return differences with their intervals, drawn on a common axis if there is room."""
     names = short_names([row.name for row in rows], max(16, width - 60) if width < 110 else 44)
     columns = [Column(by, cells(names))]
@@ -45,20 +45,8 @@ def difference_lines(by: str, rows: Sequence[Row], width: int, *, plain: bool) -
     ]
     left = width - 3 - total_width([*columns, *numbers])
     if not plain and width >= NARROW and left >= MIN_WIDTH:
-        columns.append(_drawn(rows, min(_MOST_BAR, left)))
+        factor = Scale(rows[0].metric).factor
+        intervals = [scaled(row.difference, row.ci95, factor) for row in rows]
+        styles = ["" if row.verdict == "cannot tell" else VERDICT_STYLES[row.verdict] for row in rows]
+        columns.append(drawn(intervals, min(_MOST_BAR, left), styles, zero=True))
     return table_lines([*columns, *numbers])
-
-
-def _drawn(rows: Sequence[Row], width: int) -> Column:
-    factor = Scale(rows[0].metric).factor
-    ends = [factor * end for row in rows for end in (row.difference, *(row.ci95 or ())) if end is not None]
-    axis = TextAxis(ends, width, zero=True)
-    bars = [
-        axis.bar(
-            None if row.difference is None else factor * row.difference,
-            None if row.ci95 is None else (factor * row.ci95[0], factor * row.ci95[1]),
-            "" if row.verdict == "cannot tell" else VERDICT_STYLES[row.verdict],
-        )
-        for row in rows
-    ]
-    return Column(axis.head(), bars)

@@ -11,11 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import click
 from msgspec.structs import replace
 
+from fairtrial.cli.asking import load_dotenv
+from fairtrial.cli.documents import print_json
 from fairtrial.cli.main import COMMANDS
-from fairtrial.cli.options import load_dotenv, option, print_json, store_options
 from fairtrial.core import registry
 from fairtrial.reports.formats import OWN
 
@@ -55,11 +55,8 @@ class Finding(NamedTuple):
     advice: str = ""
 
 
-@click.command()
-@option("--ping", is_flag=True, help="Send a short message to every configured provider; costs next to nothing.")
-@store_options
-def command(ping: bool, store: str | None, as_json: bool) -> int:
-    """Check what is installed, reachable and configured, and show how to fix what is not."""
+def check_everything(ping: bool, store: str | None, as_json: bool) -> int:
+    """Print every finding about this installation."""
     findings = [
         *_dotenv(),
         *_versions(),
@@ -115,7 +112,7 @@ def _print(findings: list[Finding]) -> None:
         mark, style = marks[finding.good]
         text = finding.found if not finding.advice else f"{finding.found} — {finding.advice}"
         table.add_row(Text(mark, style=style), finding.what, Text(text))
-    Console(highlight=False).print(table)
+    Console().print(table)
 
 
 def _dotenv() -> Iterator[Finding]:

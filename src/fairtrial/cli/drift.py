@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rich.text import Text
 
-import click
-
-from fairtrial.analyse.drift import drift
+from fairtrial.analyse.drift import Drift, drift
 from fairtrial.analyse.score_table import find_sources
 from fairtrial.analyse.units import in_points
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import open_store, option, print_json, store_options
+from fairtrial.cli.documents import print_json
+from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import table
 from fairtrial.present.words.drift import chart_cells, drift_line, rate_line
+from fairtrial.store import Store
 from fairtrial.text.printable import printable
 from fairtrial.workflows.baselines import facts_of
 
-if TYPE_CHECKING:
-    from fairtrial.analyse.drift import Drift
-    from fairtrial.store import Store
 
-
-@click.command()
-@click.argument("runs", nargs=-1)
-@option("--branch", metavar="NAME", help="All runs of this git branch instead of all tagged ones.")
-@store_options
-def command(runs: tuple[str, ...], branch: str | None, store: str | None, as_json: bool) -> int:
-    """Watch a suite over time: RUNS in this order, or all tagged runs of the latest suite, the oldest first.
-
-    Every run is compared with the first, case by case, on an exponentially weighted control chart. Exit 100 if an arm
-    has got worse beyond the limits.
-    """
+def show_drift(runs: tuple[str, ...], branch: str | None, store: str | None, as_json: bool) -> int:
+    """Print the control chart of every arm."""
     opened = open_store(store)
     names = runs or _names(opened, branch)
     found = drift(find_sources(names, opened)) if names else drift([])
@@ -52,9 +40,7 @@ def _names(store: Store, branch: str | None) -> list[str]:
 
 
 def _print(found: Drift) -> None:
-    from rich.text import Text
-
-    console = Console(highlight=False)
+    console = Console()
     columns = ("run", "difference", "smoothed", "chance up to", "")
     for arm in found.arms:
         console.print(Text(printable(drift_line(arm)), style="bold"))

@@ -13,7 +13,8 @@ from fairtrial.analyse.kind_means import by_kind
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.series_summary import summarise_series
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.cli.options import in_store, print_json
+from fairtrial.cli.documents import print_json
+from fairtrial.cli.options import in_store
 from fairtrial.cli.run_page import print_next, print_rest, print_run
 from fairtrial.cli.series_page import print_series
 from fairtrial.core.errors import FairtrialError

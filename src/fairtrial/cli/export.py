@@ -4,42 +4,22 @@ from __future__ import annotations
 
 import sys
 from io import StringIO
-from typing import TYPE_CHECKING
 
 import click
 
 from fairtrial.analyse.run import Run
+from fairtrial.cli.documents import harmless
 from fairtrial.cli.finish import check_outputs
-from fairtrial.cli.options import harmless, open_store, option, store_option
 from fairtrial.cli.output import is_obeyed
+from fairtrial.cli.start import open_store
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.export import export, send, write, write_text
-from fairtrial.reports.formats import ENDINGS, NAMES, SERVICES, format_named
-
-if TYPE_CHECKING:
-    from fairtrial.reports.format import Format
-
-_HELP = (
-    f"The file to write, ending in one of {' '.join(ENDINGS)}, or - for standard output; may be repeated. "
-    "A folder (ending in /) with --format inspect or eee; an address or project, or nothing, with mlflow or wandb."
-)
+from fairtrial.reports.format import Format
+from fairtrial.reports.formats import NAMES, SERVICES, format_named
 
 
-@click.command()
-@click.argument("run", default="latest")
-@option("-o", "--output", "outputs", multiple=True, metavar="FILE", help=_HELP)
-@option(
-    "--format",
-    "form",
-    metavar="F",
-    help=f"The format, if the extension does not determine it: one of {' '.join(NAMES)}.",
-)
-@store_option
-def command(run: str, outputs: tuple[str, ...], form: str | None, store: str | None) -> None:
-    """Write RUN to a file; the file's extension decides the format. `-o - --format jsonl` writes to a pipe.
-
-    `--format mlflow` and `--format wandb` send it to these services, by default to the one that is configured there.
-    """
+def export_run(run: str, outputs: tuple[str, ...], form: str | None, store: str | None) -> None:
+    """Write a run to files, or send it to a service."""
     chosen = None if form is None else format_named(form)
     if chosen in SERVICES:
         assert chosen is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ from rich.text import Text
 
 from fairtrial.analyse.leaderboard import Contender, Leaderboard
 from fairtrial.analyse.summary import ArmSummary
-from fairtrial.cli.axis import MIN_WIDTH, TextAxis
+from fairtrial.cli.axis import MIN_WIDTH, drawn, scaled
 from fairtrial.cli.layout import FIRST, QUIET, VERDICT_STYLES, Column, cells, rule, table_lines
 from fairtrial.cli.tables import shortened
 from fairtrial.core.formatting import Scale, interval_words, milliseconds, signs
@@ -178,33 +177,20 @@ def _distance(place: Contender, metric: str, *, words: bool) -> Text:
 
 
 def _intervals(board: Leaderboard, width: int) -> Column:
-    """Draw the interval of every arm."""
-    factor = Scale(board.metric).factor
-    rows = [(_times(p.aggregate.mean, factor), _both(p.aggregate.ci95, factor)) for p in board.places]
-    ends = [end for mean, bounds in rows for end in (mean, *(bounds or ())) if end is not None]
-    axis = TextAxis(ends, width, within=(-math.inf, math.inf) if board.metric else (0.0, 100.0))
+    factor, missing = Scale(board.metric).factor, len(board.unscored)
+    rows = [scaled(place.aggregate.mean, place.aggregate.ci95, factor) for place in board.places]
     styles = [_style(board, place.label) for place in board.places]
-    bars = [axis.bar(mean, bounds, style) for (mean, bounds), style in zip(rows, styles, strict=True)]
-    return Column(axis.head(), [*bars, *(axis.bar(None, None) for _ in board.unscored)])
+    within = None if board.metric else (0.0, 100.0)
+    return drawn([*rows, *[(None, None)] * missing], width, [*styles, *[""] * missing], within=within)
 
 
 def _differences(board: Leaderboard, width: int) -> Column:
     """Draw the difference of every arm to the first."""
     factor = Scale(board.metric).factor
     distances = [place.to_first for place in board.places]
-    rows = [(None, None) if d is None else (_times(d.difference, factor), _both(d.ci95, factor)) for d in distances]
-    ends = [end for mean, bounds in rows for end in (mean, *(bounds or ())) if end is not None]
-    axis = TextAxis(ends, width, zero=True)
-    bars = [axis.bar(mean, bounds) for mean, bounds in rows]
-    return Column(axis.head(), [*bars, *(Text("") for _ in board.unscored)])
-
-
-def _times(value: float | None, factor: int) -> float | None:
-    return None if value is None else factor * value
-
-
-def _both(bounds: tuple[float, float] | None, factor: int) -> tuple[float, float] | None:
-    return None if bounds is None else (factor * bounds[0], factor * bounds[1])
+    rows = [(None, None) if d is None else scaled(d.difference, d.ci95, factor) for d in distances]
+    column = drawn(rows, width, [""] * len(rows), zero=True)
+    return column._replace(cells=[*column.cells, *(Text("") for _ in board.unscored)])
 
 
 def _costs(places: Sequence[Contender], unscored: Sequence[str], arms: Mapping[str, ArmSummary]) -> list[Column]:

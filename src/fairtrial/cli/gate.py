@@ -3,101 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import click
+import msgspec
 from click.core import ParameterSource
 
+from fairtrial import pipeline
 from fairtrial.analyse.gate import Terms, gate, gate_spec, terms_of
 from fairtrial.analyse.gate_changes import changes_between
 from fairtrial.analyse.gate_plan import gate_against_itself, plan_gate
 from fairtrial.analyse.gate_reasons import StatedReason
 from fairtrial.analyse.gate_result import Gate, GateCheck
-from fairtrial.analyse.score_table import find_sources
+from fairtrial.analyse.run import Run
+from fairtrial.analyse.score_table import RunSource, find_sources
 from fairtrial.cli import gate_outputs
+from fairtrial.cli.asking import load_dotenv, load_dotenv_of, say_what_ends
+from fairtrial.cli.documents import print_json
 from fairtrial.cli.gate_outputs import renderer
 from fairtrial.cli.gate_page import print_gate, print_itself, print_plan
-from fairtrial.cli.gate_run import is_suite, run_for_gate
-from fairtrial.cli.options import (
-    asking_options,
-    from_points,
-    load_dotenv_of,
-    open_store,
-    option,
-    print_json,
-    run_coroutine,
-    say_what_ends,
-)
+from fairtrial.cli.options import from_points
+from fairtrial.cli.start import open_store, raise_open_file_limit, run_coroutine, tune_garbage_collector
 from fairtrial.cli.watch import watcher
+from fairtrial.config import RunOptions
+from fairtrial.config.advice import ending_models
 from fairtrial.reports.json import gate_document, gate_outlook_document
+from fairtrial.store import Store
 from fairtrial.text.printable import counted
 from fairtrial.workflows.baselines import GateBaseline, baseline_for, keep_baseline
 from fairtrial.workflows.until_sure import abuy_until_sure
 
-if TYPE_CHECKING:
-    from fairtrial.analyse.score_table import RunSource
-    from fairtrial.store import Store
-
 NOT_RUN = "answers"  # the check of a gate for which nothing could be asked
 
 
-@click.command()
-@click.argument("run", default="latest")
-@option("--min-score", type=float, metavar="X", help="Minimum score of every arm.")
-@option(
-    "--against",
-    metavar="RUN",
-    help="No arm may be worse than in this run, series or tag, or branch:main, commit:SHA, file:PATH, notes:. "
-    "auto: the branch that the CI job's pull request targets, else the default branch.",
-)
-@option("--margin", type=click.FloatRange(min=0), help="Acceptable loss; default: 5 points, or 0 with --these-cases.")
-@option(
-    "--min-coverage",
-    type=click.FloatRange(0, 100),
-    help="Minimum percentage of scored trials; default: 95.",
-)
-@option("--arm", "arms", multiple=True, metavar="A", help="Only this arm; may be repeated.")
-@option("--metric", default="", metavar="M", help="Check this metric instead of the score.")
-@option("--largest", type=click.FloatRange(min=0, min_open=True), help="Largest difference possible on one case.")
-@option(
-    "--unsure",
-    type=click.Choice(["pass", "fail", "101"]),
-    default="101",
-    show_default=True,
-    help="Exit code if nobody can tell: 0, 100 or 101.",
-)
-@option("--plan", is_flag=True, help="Show in advance what a gate against RUN can decide; decide nothing.")
-@option("--aa", is_flag=True, help="Show how often this gate would contradict itself on unchanged input.")
-@option("--repeats", type=click.IntRange(min=1), metavar="N", help="Answers to a case, of SUITE or planned (--plan).")
-@option("--until-sure", is_flag=True, help="If nobody can tell, ask more until it is decided; needs --budget-usd.")
-@option("--budget-usd", type=click.FloatRange(min=0), help="With --until-sure: the most that further answers may cost.")
-@option("--replay", is_flag=True, help="With SUITE: use stored answers only, and ask nothing.")
-@option(
-    "--keep",
-    metavar="FILE",
-    help="Keep RUN as a baseline if it passes: a file, or `notes` for the git note of its commit.",
-)
-@option(
-    "--comment",
-    type=click.Choice(["auto", "github", "gitlab"]),
-    help="Comment on the pull request of this CI job; an earlier comment is updated.",
-)
-@option("--report-url", metavar="URL", help="A link to the full report, for the comment.")
-@option("--these-cases", is_flag=True, help="Treat these cases as all there are: compare means without intervals.")
-@option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    metavar="FILE",
-    help="Write the result: .md .junit.xml .json, or the whole report: .html; may be repeated.",
-)
-@asking_options
-@option("-q", "--quiet", is_flag=True, help="Print no progress.")
-@click.pass_context
-def command(
-    context: click.Context,
-    /,
+def decide(
     run: str,
     min_score: float | None,
     against: str | None,
@@ -122,28 +61,17 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Pass or fail RUN, for CI: exit 0 passed, 100 failed, 101 cannot tell (--unsure).
-
-    RUN may be a suite file: then the suite is run first, reusing stored answers that the change cannot affect.
-    The suite's `gate` applies too; options override it. If there is no run to compare with, nobody can
-    tell.
-
-    A minimum is met when the whole 95 % interval is above it. A regression is ruled out when the whole 95 % interval of
-    the difference, as `compare` prints it, lies above −margin. Both must hold whatever scores the failed trials would
-    have got. If $GITHUB_STEP_SUMMARY is set, a summary is added to that file.
-
-    --plan and --aa use RUN to learn about cases and noise: it needs two answers to a case (--repeats 2), or
-    two runs (--runs 2). They try the gate on simulated merges, cost nothing, and exit 0.
-    """
+    """Decide whether a run passes, and write the result wherever it is wanted."""
+    context = click.get_current_context()
     if until_sure and budget_usd is None:
         raise click.UsageError("--until-sure needs --budget-usd: the most that further answers may cost")
     if budget_usd is not None and not until_sure:
         raise click.UsageError(
             "--budget-usd limits what --until-sure asks: give both; a suite has `budget_usd` of its own"
         )
-    if replay and not is_suite(run):
+    if replay and not _is_suite(run):
         raise click.UsageError("--replay needs the file of a suite: a run that is named is not run again")
-    if repeats is not None and not is_suite(run) and not plan:
+    if repeats is not None and not _is_suite(run) and not plan:
         raise click.UsageError("--repeats needs the file of a suite or --plan: a run that is named is not run again")
     renderers = [renderer(output, metric) for output in outputs]
     terms = Terms(
@@ -157,11 +85,11 @@ def command(
         these_cases=these_cases,
     )
     named = frozenset(name for name in context.params if context.get_parameter_source(name) != ParameterSource.DEFAULT)
-    from_suite = is_suite(run)
+    from_suite = _is_suite(run)
     opened, not_run, folder = open_store(store, create=from_suite), "", Path()
     if from_suite:
         folder = Path(run).parent
-        ran = run_for_gate(run, opened, replay=replay, repeats=repeats, quiet=quiet or as_json)
+        ran = _run_suite(run, opened, replay=replay, repeats=repeats, quiet=quiet or as_json)
         run, not_run = ran.run.id, ran.not_run
     source = find_sources([run], opened)[0]
     terms = terms_of(source.runs[0], terms, named=named)
@@ -209,8 +137,6 @@ def _until_sure(
     source: RunSource, baseline: GateBaseline, terms: Terms, budget_usd: float, *, quiet: bool
 ) -> tuple[Gate, RunSource]:
     """Ask more until the gate can tell; say what that took."""
-    import msgspec
-
     run = source.runs[0]
     assert baseline.source is not None
     load_dotenv_of(run.id, run.store)
@@ -273,3 +199,45 @@ def _foresee(source: RunSource, terms: Terms, *, plan: bool, aa: bool, repeats: 
         print_plan(planned)
     if itself:
         print_itself(itself)
+
+
+class _GatedRun(NamedTuple):
+    """A run for the gate; `not_run` says why it has no complete answers where nothing could be asked."""
+
+    run: Run
+    not_run: str = ""
+
+
+def _is_suite(name: str) -> bool:
+    return Path(name).suffix.lower() in (".yaml", ".yml", ".json") and Path(name).is_file()
+
+
+def _run_suite(suite: str, store: Store, *, replay: bool, repeats: int | None, quiet: bool) -> _GatedRun:
+    """Run a suite with stored answers wherever they are still valid; without keys, with stored answers only."""
+    tune_garbage_collector()
+    raise_open_file_limit()
+    load_dotenv(suite)
+    options = RunOptions(cache=True, repeats=repeats)
+    loaded = pipeline.load(suite, options, placeholders=True)
+    missing = sorted(loaded.variables.assumed)
+    if not missing:
+        loaded = pipeline.load(suite, options)
+    if missing or replay:
+        reason = f"{', '.join(missing)} is not set" if missing else "--replay"
+        click.echo(f"{reason}: only stored answers are used, nothing is asked", err=True)
+        loaded.settings = msgspec.structs.replace(loaded.settings, replay=True)
+    for known in ending_models(loaded):
+        click.echo(known.line, err=True)
+    run = run_coroutine(pipeline.arun(loaded, store=store, watch=watcher(quiet=quiet)))
+    return _GatedRun(run, _why_not_run(run, missing))
+
+
+def _why_not_run(run: Run, missing: list[str]) -> str:
+    """Say why a run that may not ask anything is not complete; empty if it is, or may."""
+    if not run.settings.get("replay"):
+        return ""
+    arms = run.summary().arms
+    trials = sum(arm.trials for arm in arms)
+    absent = trials - sum(arm.scored for arm in arms)  # of answers or of verdicts; others were not looked for any more
+    why = f"{', '.join(missing)} is not set (forks get no secrets)" if missing else "--replay asks nothing"
+    return f"not run: {absent} of {trials} answers are not stored, and {why}" if absent else ""

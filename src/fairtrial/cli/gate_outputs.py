@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
+from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.gate_changes import changes_between
 from fairtrial.analyse.leaderboard import run_leaderboard
 from fairtrial.analyse.run import as_run
+from fairtrial.analyse.score_table import RunSource
 from fairtrial.cli.output import tell_github
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.private import opener
@@ -24,10 +26,6 @@ from fairtrial.reports.export import export
 from fairtrial.reports.json import gate_document
 from fairtrial.reports.junit import render_gate as render_junit
 from fairtrial.reports.md import render_gate
-
-if TYPE_CHECKING:
-    from fairtrial.analyse.gate import Gate
-    from fairtrial.analyse.score_table import RunSource
 
 _MOST_ANNOTATIONS = 10  # GitHub shows no more of a step
 
@@ -45,8 +43,6 @@ def renderer(output: str, metric: str) -> Callable[[Gate], str] | None:
     if name.endswith(".xml"):
         return render_junit
     if name.endswith(".json"):
-        import msgspec
-
         return lambda result: msgspec.json.encode(
             {"schema_version": SCHEMA_VERSION, **gate_document(result, metric)}
         ).decode()

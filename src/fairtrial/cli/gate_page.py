@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rich.text import Text
 
+from fairtrial.analyse.gate import Gate
+from fairtrial.analyse.gate_changes import BaselineChanges
+from fairtrial.analyse.gate_plan import AgainstItself, GatePlan
 from fairtrial.cli.console import Console
 from fairtrial.cli.tables import table
 from fairtrial.present.words.gate_plans import COLUMNS, itself_lines, plan_advice, plan_line, plan_rows
 from fairtrial.present.words.gates import check_line, reuse_words
 from fairtrial.text.printable import printable
-
-if TYPE_CHECKING:
-    from fairtrial.analyse.gate import Gate
-    from fairtrial.analyse.gate_changes import BaselineChanges
-    from fairtrial.analyse.gate_plan import AgainstItself, GatePlan
 
 _STYLES = {"passed": "green", "failed": "red", "cannot tell": "yellow"}
 _MOST_FLAKY = 10
@@ -21,9 +19,7 @@ _MOST_FLAKY = 10
 
 def print_gate(result: Gate, changes: BaselineChanges | None = None) -> None:
     """Print every check and the result."""
-    from rich.text import Text
-
-    console = Console(highlight=False)
+    console = Console()
     for check in result.checks:
         console.print(Text(printable(check_line(check)), style=_STYLES[check.result]))
     for line in _listed(result):
@@ -62,9 +58,7 @@ def _change_lines(changes: BaselineChanges) -> list[str]:
 
 def print_plan(plan: GatePlan) -> None:
     """Print what a gate can decide."""
-    from rich.text import Text
-
-    console = Console(highlight=False)
+    console = Console()
     for arm in plan.arms:
         console.print(Text(arm.arm, style="bold"), soft_wrap=True)
         console.print(Text(plan_line(arm, plan.margin)))
@@ -76,9 +70,7 @@ def print_plan(plan: GatePlan) -> None:
 
 def print_itself(itself: AgainstItself) -> None:
     """Print how often a gate contradicts itself."""
-    from rich.text import Text
-
-    console = Console(highlight=False)
+    console = Console()
     for arm in itself.arms:
         console.print(Text(arm.arm, style="bold"), soft_wrap=True)
         for line in itself_lines(arm, itself.margin):

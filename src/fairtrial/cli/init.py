@@ -7,11 +7,11 @@ from pathlib import Path
 from shlex import quote
 
 import click
+import msgspec
 
-from fairtrial.cli.options import option
 from fairtrial.config.schema import suite_schema
 from fairtrial.core.errors import FairtrialError
-from fairtrial.suites import KINDS, files_of_kind
+from fairtrial.suites import files_of_kind
 
 _NEEDS = {
     "agent": ("mcp", "pip install 'fairtrial[agents]'"),
@@ -19,17 +19,8 @@ _NEEDS = {
 }
 
 
-@click.command()
-@click.argument("folder", default=".", type=click.Path(file_okay=False, path_type=Path), metavar="[DIR]")
-@option("--kind", type=click.Choice(list(KINDS)), default="qa", help=f"What to start from: {', '.join(KINDS)}.")
-@option("--force", is_flag=True, help="Overwrite existing files.")
-def command(folder: Path, kind: str, force: bool) -> None:
-    """Write a commented example suite, ready to run, with a JSON schema for your editor.
-
-    Every kind runs offline and without a key: models are scripted until you name real ones.
-    """
-    import msgspec
-
+def write_suite(folder: Path, kind: str, force: bool) -> None:
+    """Write an example suite of this kind."""
     schema = msgspec.json.format(msgspec.json.encode(suite_schema())).decode() + "\n"
     files = {folder / name: text for name, text in (files_of_kind(kind) | {"suite.schema.json": schema}).items()}
     for path in files:

@@ -6,10 +6,13 @@ from pathlib import Path
 from shlex import quote
 
 import click
+from rich.text import Text
 
 from fairtrial.analyse.run import Run
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import in_store, open_store, option, print_json, store_options
+from fairtrial.cli.documents import print_json
+from fairtrial.cli.options import in_store
+from fairtrial.cli.start import open_store
 from fairtrial.present.words.judges import label_lines
 from fairtrial.reports.json import labels_document
 from fairtrial.store import opinions
@@ -17,20 +20,7 @@ from fairtrial.text.printable import counted, printable
 from fairtrial.workflows.label import PersonLabel, add_labels, read_labels, read_mark, write_sample
 
 
-@click.command()
-@click.argument("run", default="latest")
-@option("--sample", type=click.IntRange(min=1), metavar="N", help="Draw N answers of each arm to label.")
-@option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="File for the sample: .csv or .jsonl.")
-@option("--arm", "arms", multiple=True, metavar="A", help="Draw from this arm only; may be repeated.")
-@option("--seed", type=int, help="Random seed, to draw the same sample again.")
-@option("--import", "file", type=click.Path(path_type=Path), metavar="FILE", help="Import labelled answers.")
-@option("--trial", metavar="ID", help="Label one answer.")
-@option("--score", metavar="X", help="The label for --trial: 0 to 100, or pass or fail.")
-@option("--note", default="", help="Reason for the label.")
-@option("--by", default="person", show_default=True, metavar="NAME", help="Name of the person who labels.")
-@option("--renew", is_flag=True, help="Compare stale labels with the current judge.")
-@store_options
-def command(
+def label_run(
     run: str,
     sample: int | None,
     output: Path | None,
@@ -45,15 +35,7 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Let people label answers of RUN, and correct its judge's scores with the labels.
-
-    \b
-    fairtrial label RUN --sample 30 -o marks.csv   draws answers at random, blind
-    (fill in the column `label`: 0 to 100, or pass and fail)
-    fairtrial label RUN --import marks.csv         shows corrected means
-
-    Without options, shows the result of the labels so far.
-    """
+    """Draw a sample to label, take labels, and print what they correct."""
     stored_run = Run.find(run, open_store(store))
     if (sample is None) != (output is None):
         raise click.UsageError("--sample and -o go together: the number of answers, and the file to write")
@@ -82,8 +64,6 @@ def command(
 
 
 def _show(run: Run, *, as_json: bool) -> None:
-    from rich.text import Text
-
     arms = run.arms
     if as_json:
         print_json(
@@ -93,7 +73,7 @@ def _show(run: Run, *, as_json: bool) -> None:
     if not any(arm.labels for arm in arms):
         command = in_store(f"fairtrial label {run.id} --sample 20 -o marks.csv")
         click.echo(f"no answer of this run has a label yet; `{command}` draws some to label")
-    console = Console(highlight=False)
+    console = Console()
     for arm in arms:
         for line in label_lines(arm):
             console.print(Text(printable(f"{arm.arm}: {line}")))

@@ -40,13 +40,11 @@ def total_width(columns: Sequence[Column]) -> int:
     return 1 + sum(column.width for column in columns) + sum(column.gap for column in columns[1:])
 
 
-def table_lines(columns: Sequence[Column], *, head: bool = True) -> list[Text]:
+def table_lines(columns: Sequence[Column]) -> list[Text]:
     """Return a table as lines: its head first, then a line for each row."""
     rows = [[column.cells[number] for column in columns] for number in range(len(columns[0].cells))]
-    if head:
-        heads = [c.head if isinstance(c.head, Text) else Text(c.head, HEAD) for c in columns]
-        rows.insert(0, heads)
-    return [_line(columns, row) for row in rows]
+    heads = [c.head if isinstance(c.head, Text) else Text(c.head, HEAD) for c in columns]
+    return [_line(columns, row) for row in (heads, *rows)]
 
 
 def _line(columns: Sequence[Column], row: Sequence[Text]) -> Text:
@@ -95,6 +93,12 @@ def joined_lines(parts: Sequence[str], width: int) -> list[str]:
         else:
             lines.append(part)
     return lines
+
+
+def print_facts(console: Console, facts: Sequence[str], style: str = "") -> None:
+    """Print facts with dots between them."""
+    for line in joined_lines(facts, console.page_width):
+        console.print(Text(f" {printable(line)}", style), soft_wrap=True)
 
 
 def print_commands(console: Console, commands: Sequence[tuple[str, str]]) -> None:

@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 import click
+from rich.text import Text
 
-from fairtrial.analyse.leaderboard import run_leaderboard
+from fairtrial.analyse.leaderboard import Leaderboard, run_leaderboard
 from fairtrial.analyse.run import Run
-from fairtrial.analyse.summary import ranked
-from fairtrial.cli.axis import MIN_WIDTH, TextAxis
+from fairtrial.analyse.summary import ArmSummary, RunSummary, ranked
+from fairtrial.cli.axis import MIN_WIDTH, drawn
 from fairtrial.cli.console import Console
+from fairtrial.cli.documents import print_json
 from fairtrial.cli.layout import FIRST, QUIET, Column, cells, print_lines, table_lines, total_width
-from fairtrial.cli.options import (
-    in_store,
-    open_store,
-    option,
-    plain_option,
-    print_json,
-    store_options,
-)
+from fairtrial.cli.options import in_store
+from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import shortened
 from fairtrial.present.words.asked import asked_brief
 from fairtrial.reports.json import document
 from fairtrial.text.printable import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fairtrial.analyse.leaderboard import Leaderboard
-    from fairtrial.analyse.summary import ArmSummary, RunSummary
 
 _MIN_SUITE, _MAX_SUITE, _MIN_LEADS, _MAX_LEADS = 14, 32, 14, 34
 _WIDE = 110  # from here on, there is room for bars and ids
 _MOST_ARMS, _MOST_TRIALS = 12, 50_000  # in larger runs it takes too long to find out who leads
 
 
-@click.command()
-@option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Show the newest N runs.")
-@option("--ids", is_flag=True, help="Show the full ids, also in a narrow terminal.")
-@plain_option
-@store_options
-def command(limit: int, ids: bool, plain: bool, store: str | None, as_json: bool) -> None:
-    """List the runs in the store, newest first. Commands take a run's number, its id or a prefix of it, or a tag."""
+def list_runs(limit: int, ids: bool, plain: bool, store: str | None, as_json: bool) -> None:
+    """Print the newest runs of the store."""
     opened = open_store(store)
     records = opened.runs()
     tags: dict[str, list[str]] = {}
@@ -78,8 +65,6 @@ def _print(
     ids: bool,
     plain: bool,
 ) -> None:
-    from rich.text import Text
-
     console = Console()
     leaders = [_leaders(run, summary) for run, summary in zip(runs, summaries, strict=True)]
     columns = _columns(runs, summaries, leaders, console.page_width, ids=ids, plain=plain)
@@ -123,8 +108,6 @@ def _columns(
 
 def _name_columns(summaries: list[RunSummary], leaders: list[_Leaders], room: int) -> tuple[Column, Column]:
     """Return the columns with the suites' names, never cut below 14 characters, and with the leaders."""
-    from rich.text import Text
-
     wanted = max(Text(summary.suite).cell_len for summary in summaries)
     leads = max(len("leads"), min(_MAX_LEADS, max(Text(f"{one.glyph} {one.names}").cell_len for one in leaders)))
     suite = min(wanted, _MAX_SUITE, max(_MIN_SUITE, room - leads))
@@ -141,10 +124,8 @@ def _name_columns(summaries: list[RunSummary], leaders: list[_Leaders], room: in
 
 
 def _bars(leaders: list[_Leaders], width: int) -> Column:
-    """Draw the intervals of the leaders on one axis."""
-    ends = [end for one in leaders for end in (one.mean, *(one.bounds or ())) if end is not None]
-    axis = TextAxis(ends or [0.0, 100.0], width, within=(0.0, 100.0))
-    return Column(axis.head(), [axis.bar(one.mean, one.bounds, FIRST if one.glyph == "▲" else "") for one in leaders])
+    styles = [FIRST if one.glyph == "▲" else "" for one in leaders]
+    return drawn([(one.mean, one.bounds) for one in leaders], width, styles, within=(0.0, 100.0))
 
 
 def _leaders(run: Run, summary: RunSummary) -> _Leaders:
@@ -182,7 +163,6 @@ def _named(board: Leaderboard, scored: Sequence[ArmSummary]) -> _Leaders:
 
 
 def _score(arm: ArmSummary) -> tuple[float, tuple[float, float] | None]:
-    """Return the score of an arm with its interval, 0–100."""
     bounds = arm.aggregate.ci95
     return 100 * (arm.aggregate.mean or 0.0), None if bounds is None else (100 * bounds[0], 100 * bounds[1])
 
@@ -197,8 +177,6 @@ def _bounds(bounds: tuple[float, float]) -> str:
 
 def _when(created: float, status: str) -> str:
     """Return the time of a run of today, the day of an earlier one."""
-    from datetime import datetime
-
     if status == "running":
         return "now"
     moment, now = datetime.fromtimestamp(created).astimezone(), datetime.now().astimezone()

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from datetime import date, timedelta
+from typing import Any
 
 import click
+import msgspec
 
+from fairtrial.cli.asking import load_dotenv
+from fairtrial.cli.documents import print_json
 from fairtrial.cli.models_page import (
     ages,
     model_document,
@@ -16,38 +20,22 @@ from fairtrial.cli.models_page import (
     print_refreshed,
     print_retiring,
 )
-from fairtrial.cli.options import env_addresses_option, json_option, load_dotenv, option, print_json, run_coroutine
+from fairtrial.cli.start import run_coroutine
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.providers import api_providers, plain_name, split_name
 from fairtrial.core.settings import target_specs
 from fairtrial.providers import models
+from fairtrial.providers.models import KnownModel
 from fairtrial.providers.refresh import refresh
-from fairtrial.providers.retirement import NOTED, retirement, retiring, today
+from fairtrial.providers.retirement import NOTED, Retirement, retirement, retiring, today
 from fairtrial.providers.sheet import sheet_of
-
-if TYPE_CHECKING:
-    from fairtrial.providers.models import KnownModel
-    from fairtrial.providers.retirement import Retirement
 
 _RECENT = 90  # days after its end for which a model is listed that no suite names
 
 
-@click.command()
-@click.argument("names", nargs=-1, metavar="[PROVIDER | PROVIDER:MODEL | SUITE…]")
-@option("--refresh", is_flag=True, help="Fetch the providers' lists and public tables of models and prices.")
-@option("--retiring", is_flag=True, help="List the models that end, with their successors; those of SUITE…, if given.")
-@option(
-    "--within", type=click.IntRange(min=0), metavar="DAYS", help="With --retiring: within this many days; default: 90."
-)
-@env_addresses_option
-@json_option
-def command(names: tuple[str, ...], refresh: bool, retiring: bool, within: int | None, as_json: bool) -> int:
-    """List providers and their variables, the models of a PROVIDER, or everything known about a PROVIDER:MODEL.
-
-    Prices are USD per million tokens. fairtrial ships with model data; only --refresh fetches newer data,
-    from the providers whose keys are set and from public tables. Your own file overrides both.
-    """
+def show_models(names: tuple[str, ...], refresh: bool, retiring: bool, within: int | None, as_json: bool) -> int:
+    """Print what is known about providers and models, or refresh it."""
     if within is not None and not retiring:
         raise click.UsageError("--within needs --retiring")
     if refresh and (retiring or names):
@@ -71,8 +59,6 @@ def command(names: tuple[str, ...], refresh: bool, retiring: bool, within: int |
 def _refresh(*, as_json: bool) -> int:
     found = run_coroutine(refresh(os.environ))
     if as_json:
-        import msgspec
-
         print_json({"lists": msgspec.to_builtins(found), **ages()})
     else:
         print_refreshed(found)
@@ -83,8 +69,6 @@ def _retiring(suites: tuple[str, ...], within: int | None, *, as_json: bool) -> 
     days = NOTED if within is None else within
     found = _of_suites(suites, days) if suites else _of_all(days)
     if as_json:
-        import msgspec
-
         print_json({"within_days": days, "models": msgspec.to_builtins(found)})
     else:
         print_retiring(found, days, suites)
@@ -100,8 +84,6 @@ def _of_suites(suites: tuple[str, ...], days: int) -> list[Retirement]:
 
 def _of_all(days: int) -> list[Retirement]:
     """Return what is known about the models of vendors, without those that ended long ago."""
-    from datetime import date, timedelta
-
     names = (model.name.partition(":") for model in models.of_vendors())
     found = [known for provider, _, model in names if (known := retirement(provider, model, within=days))]
     recent = today() - timedelta(days=_RECENT)
@@ -149,8 +131,6 @@ def _show_providers(*, as_json: bool) -> None:
 
 
 def _document(model: KnownModel) -> dict[str, Any]:
-    import msgspec
-
     known = sheet_of(*model.name.split(":", 1))
     ending = {name: getattr(known, name) for name in ("ends", "not_before", "successor", "served_by")}
     return {

@@ -306,7 +306,6 @@ def listed_model(provider: str, model: str) -> KnownModel | None:
 
 
 def _by(layer: Layer) -> str:
-    """Say which layer a fact is from."""
     if layer.origin == "yours":
         return "yours"
     return f"{layer.origin}{f': {layer.file}' if layer.origin == 'refreshed' else ''}, {layer.rows.checked}"

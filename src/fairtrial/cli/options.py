@@ -1,28 +1,26 @@
-"""Options shared by several commands. Every long option is also an environment variable, FAIRTRIAL_<OPTION>."""
+"""Options shared by several commands, and what was typed in them. Nothing heavy is imported: `--help` needs this file.
+
+Every long option is also an environment variable, FAIRTRIAL_<OPTION>.
+"""
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from fairtrial.reports import SCHEMA_VERSION
-
-if TYPE_CHECKING:
-    from fairtrial.store import Store
-    from fairtrial.store.store import RunRecord
-
 F = TypeVar("F", bound=Callable[..., Any])
-T = TypeVar("T")
 _TYPED_STORE = "fairtrial.store"
-_ENV_ADDRESSES = "fairtrial.env_addresses"
-_CONTROL_CODES = re.compile(r"[\x7f-\x9f]|(?<=##)\[")
+ENV_ADDRESSES = "fairtrial.env_addresses"
+POSITIVE = click.FloatRange(min=0, min_open=True)
+NOT_NEGATIVE = click.FloatRange(min=0)
+FILE = click.Path(path_type=Path)
 
 
 def option(*names: str, **settings: Any) -> Callable[[F], F]:
@@ -56,7 +54,7 @@ def _note_store(context: click.Context, parameter: click.Parameter, value: str |
 
 
 def _note_addresses(context: click.Context, parameter: click.Parameter, value: bool) -> None:
-    context.meta[_ENV_ADDRESSES] = value
+    context.meta[ENV_ADDRESSES] = value
 
 
 env_addresses_option = option(
@@ -89,7 +87,25 @@ output_option = option(
 )
 
 concurrency_option = option("--concurrency", type=click.IntRange(min=1), help="Calls at the same time.")
-budget_option = option("--budget-usd", type=click.FloatRange(min=0), help="Stop before spending more than this.")
+budget_option = option("--budget-usd", type=NOT_NEGATIVE, help="Stop before spending more than this.")
+timeout_option = option("--timeout", type=POSITIVE, help="Time limit for one request, in seconds.")
+
+
+def done_by(body: str, **fixed: Any) -> Callable[[Callable[[], None]], Callable[..., Any]]:
+    """Return a decorator for what is typed, options and help: the command is carried out by `body`, `module:function`.
+
+    It takes what was typed, and `fixed`. Its module is imported when the command is called: `--help` needs none of it.
+    """
+    module, _, function = body.partition(":")
+
+    def decorate(typed: Callable[[], None]) -> Callable[..., Any]:
+        @wraps(typed)  # click keeps the options on the function
+        def call(**values: Any) -> Any:
+            return getattr(import_module(module), function)(**fixed, **values)
+
+        return call
+
+    return decorate
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
@@ -108,87 +124,28 @@ asking_options = together(env_addresses_option, store_options)  # and of those t
 session_options = together(  # of commands that carry out trials
     engine_option, workers_option, output_option, asking_options, quiet_option, plain_option
 )
-
-
-def load_dotenv(suite: str | Path | None = None) -> None:
-    """Load keys from `.env` next to the suite and in this folder; variables that are already set win."""
-    from fairtrial.config.keys import env_files  # only commands that ask models need it
-
-    context = click.get_current_context(silent=True)
-    confirm = bool(context and context.meta.get(_ENV_ADDRESSES))
-    for file in env_files(_folder_of(suite), confirm=confirm):
-        file.check()
-        for notice in file.notices:
-            click.echo(f"note: {notice}", err=True)
-        if file.refused:
-            names = ", ".join(file.refused)
-            click.echo(
-                f"note: {names} in {file.path} ignored: a .env file can only set keys; use the environment", err=True
-            )
-        for name, value in file.process_values.items():
-            os.environ.setdefault(name, value)
-
-
-def load_dotenv_of(run: str, store: Store) -> None:
-    """Load keys as for the original run: from the folder of its suite and from this folder."""
-    load_dotenv(Path(store.plan(store.find_run(run).plan_id).folder))
-
-
-def _folder_of(suite: str | Path | None) -> Path:
-    path = Path(suite or ".")
-    return path if path.is_dir() else path.parent
-
-
-def tune_garbage_collector() -> None:
-    """Collect garbage less often, which saves 5 to 10 % of CPU: a run makes many short-lived objects and few cycles.
-
-    Done only in the command line, where the process is ours; a library must not change its host's settings.
-    """
-    import gc
-
-    gc.freeze()
-    gc.set_threshold(20_000, 50, 50)
-
-
-def raise_open_file_limit(limit: int = 8192) -> None:
-    """Raise the limit of open files, since every active call needs one. Also done only in the command line."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def run_coroutine(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end; what a user's own functions print goes to stderr, to keep stdout clean."""
-    import asyncio
-    import sys
-    from contextlib import redirect_stdout
-
-    with redirect_stdout(sys.stderr):
-        return asyncio.run(work)
-
-
-def open_store(url: str | None, *, create: bool = False) -> Store:
-    """Open the store that a command works on; it is closed when the command ends."""
-    from fairtrial.store import Store  # SQLAlchemy: only commands that open a store need it
-
-    store = Store(url, create=create)
-    context = click.get_current_context(silent=True)
-    if context is not None:
-        context.find_root().call_on_close(store.close)
-    return store
-
-
-def say_what_ends(store: Store, record: RunRecord) -> None:
-    """Say which models of a run end soon, or should have ended: it is about to ask them."""
-    from fairtrial.providers.retirement import retiring  # only runs need it
-
-    for known in retiring(arm.target for arm in store.arms(store.plan(record.plan_id))):
-        click.echo(known.line, err=True)
+run_options = together(  # of commands that run a suite
+    option("--runs", type=click.IntRange(min=1), default=1, help="Run the suite N times in sequence, as a series."),
+    option("--repeats", type=click.IntRange(min=1), help="Number of answers to every case."),
+    concurrency_option,
+    timeout_option,
+    option("--limit", type=click.IntRange(min=1), help="Only N cases, drawn at random: the same each time."),
+    option("--first", type=click.IntRange(min=1), help="Only the first N cases."),
+    option("--case", "cases", multiple=True, metavar="ID", help="Only this case; may be repeated."),
+    option("--target", "targets", multiple=True, metavar="T", help="Only this target; may be repeated."),
+    option("--condition", "conditions", multiple=True, metavar="C", help="Only this condition; may be repeated."),
+    option("--benchmark-mode", is_flag=True, default=None, help="Lock temperature and penalties to 0."),
+    budget_option,
+    option(
+        "--stop-when",
+        type=click.Choice(["decided", "equivalent"]),
+        help="Stop early, as soon as this is certain. The price: wider intervals, even if nothing is stopped.",
+    ),
+    option("--margin", type=Margin(), help="Difference that does not matter, in points; for --stop-when."),
+    option("--cache", is_flag=True, default=None, help="Reuse answers to the same trials from earlier runs."),
+    option("--dry-run", is_flag=True, help="Show what would be run and what it may cost, and stop."),
+    session_options,
+)
 
 
 def in_store(command: str) -> str:
@@ -226,34 +183,6 @@ def _takes_store(command: str) -> bool:
             break
         found = found.get_command(click.Context(found), word) or found
     return any(parameter.name == "store" for parameter in found.params)
-
-
-def print_json(value: dict[str, Any]) -> None:
-    """Print the command's one JSON document, with its schema version."""
-    print_plain_json({"schema_version": SCHEMA_VERSION, **value})
-
-
-def print_json_with_list(value: dict[str, Any], name: str, items: Iterable[Any]) -> None:
-    """Print the command's one JSON document with a list at its end, item by item: it may be long."""
-    import msgspec
-
-    head = msgspec.json.format(msgspec.json.encode({"schema_version": SCHEMA_VERSION, **value}), indent=2).decode()
-    click.echo(f'{harmless(head.removesuffix("}").rstrip())},\n  "{name}": [', nl=False)
-    for number, item in enumerate(items):
-        click.echo(("," if number else "") + "\n    " + harmless(msgspec.json.encode(item).decode()), nl=False)
-    click.echo("\n  ]\n}")
-
-
-def print_plain_json(value: Any) -> None:
-    """Print JSON whose format is defined elsewhere, so without our schema version."""
-    import msgspec
-
-    click.echo(harmless(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
-
-
-def harmless(text: str) -> str:
-    """Escape what a terminal or CI server would take for commands; the JSON means the same."""
-    return _CONTROL_CODES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def metric_key(metric: str) -> str:

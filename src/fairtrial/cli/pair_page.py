@@ -11,7 +11,7 @@ from fairtrial.analyse.flips import Flip
 from fairtrial.analyse.leaderboard import Leaderboard
 from fairtrial.cli.axis import split
 from fairtrial.cli.console import Console
-from fairtrial.cli.differences import NARROW, Row, difference_lines
+from fairtrial.cli.differences import NARROW, DifferenceRow, difference_lines
 from fairtrial.cli.layout import FIRST, LOUD, QUIET, Column, cells, print_block, print_wrapped, table_lines, total_width
 from fairtrial.cli.tables import shortened
 from fairtrial.core.formatting import Scale, signs
@@ -42,11 +42,17 @@ def print_pair(
     for by in dict.fromkeys(group.by for group in pair.groups):
         groups = [group for group in pair.groups if group.by == by]
         largest = sorted(groups, key=lambda group: -group.count)[:_MAX_KINDS]
-        rows = [Row(g.value, g.count, g.verdict, g.difference, g.ci95, pair.metric) for g in groups if g in largest]
+        rows = [
+            DifferenceRow(g.value, g.count, g.verdict, g.difference, g.ci95, pair.metric)
+            for g in groups
+            if g in largest
+        ]
         print_block(console, difference_lines(by, rows, width, plain=plain))
         if len(groups) > len(rows):
             console.print(Text(f" and {len(groups) - len(rows)} smaller groups: --details shows them", QUIET))
-    rows = [Row(m.metric or "score", None, m.verdict, m.difference, m.ci95, m.metric) for m in comparisons.metrics]
+    rows = [
+        DifferenceRow(m.metric or "score", None, m.verdict, m.difference, m.ci95, m.metric) for m in comparisons.metrics
+    ]
     if rows:
         print_block(console, difference_lines("other metrics", rows[:MAX_METRICS], width, plain=True))
     if len(rows) > MAX_METRICS:
@@ -122,7 +128,6 @@ def _said(flip: Flip, names: tuple[str, str]) -> Text:
 
 
 def _shortened_end(text: str, width: int) -> str:
-    """Cut a text at its end if it is too long."""
     line = Text(text)
     line.truncate(width, overflow="ellipsis")
     return line.plain

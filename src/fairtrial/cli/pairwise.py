@@ -5,22 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import click
+from rich.text import Text
 
+from fairtrial.analyse.pairs import PairsSummary
+from fairtrial.cli.asking import load_dotenv_of
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import (
-    asking_options,
-    budget_option,
-    concurrency_option,
-    load_dotenv_of,
-    open_store,
-    option,
-    print_json,
-    quiet_option,
-    run_coroutine,
-)
+from fairtrial.cli.documents import print_json
+from fairtrial.cli.start import open_store, run_coroutine
 from fairtrial.cli.tables import table
 from fairtrial.core.formatting import money
 from fairtrial.present.words.judges import order_line, pair_cells
@@ -28,22 +21,10 @@ from fairtrial.reports.json import pairs_document
 from fairtrial.text.printable import counted, printable
 from fairtrial.workflows.pairwise import apair
 
-if TYPE_CHECKING:
-    from fairtrial.analyse.pairs import PairsSummary
-
 _COLUMNS = ("arm", "against", "wins", "ties", "losses", "win rate", "95 % CI")
 
 
-@click.command()
-@click.argument("run", default="latest")
-@option("--judge", metavar="T", help="The judge; default: the judges of the run.")
-@option("--arms", nargs=2, metavar="A B", help="Only these two arms.")
-@option("--instructions", default="", metavar="TEXT", help="Additional instructions for the judge.")
-@concurrency_option
-@budget_option
-@asking_options
-@quiet_option
-def command(
+def judge_pairs(
     run: str,
     judge: str | None,
     arms: tuple[str, str] | None,
@@ -53,10 +34,7 @@ def command(
     quiet: bool,
     **overrides: Any,
 ) -> int:
-    """Let a judge compare the stored answers of RUN, two arms at a time, in both orders.
-
-    A preference that changes with the order counts as a tie. Pairs that were compared before are not judged again.
-    """
+    """Let judges compare the answers of a run, and print what they prefer."""
     opened = open_store(store)
     load_dotenv_of(run, opened)
     with _progress(quiet) as watch:
@@ -94,9 +72,7 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], None] | None]:
 
 def print_pairs(summary: PairsSummary) -> None:
     """Print which arm each judge prefers, and how much the order influences the judge."""
-    from rich.text import Text
-
-    console = Console(highlight=False)
+    console = Console()
     if not summary.pairs:
         console.print("nothing to compare: no case was answered by two of these arms")
         return

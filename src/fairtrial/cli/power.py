@@ -2,51 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
+from rich.text import Text
 
-from fairtrial.analyse.planning import DELTAS, plan_power
+from fairtrial.analyse.planning import DELTAS, PairPower, plan_power
 from fairtrial.analyse.score_table import choose, find_sources, read_scores
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import Margin, open_store, option, print_json, store_options
+from fairtrial.cli.documents import print_json
+from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import table
 from fairtrial.core.formatting import number
 from fairtrial.present.words.planning import NEEDED, power_line, power_table
 from fairtrial.reports.json import power_document
 
-if TYPE_CHECKING:
-    from fairtrial.analyse.planning import PairPower
-
 _MAX_SHOWN = 10
 
 
-@click.command()
-@click.argument("runs", nargs=-1)
-@option("--arms", nargs=2, metavar="A B", help="Only these two arms.")
-@option(
-    "--delta",
-    "deltas",
-    multiple=True,
-    type=click.FloatRange(min=0, min_open=True),
-    help="Difference to detect, in points.",
-)
-@option(
-    "--margin",
-    "margins",
-    multiple=True,
-    type=Margin(),
-    help="Loss that does not matter: shows the cases needed for equivalence and for a gate.",
-)
-@option(
-    "--power",
-    type=click.FloatRange(min=0.5, max=0.999),
-    default=0.8,
-    show_default=True,
-    help="Probability of detecting a difference of that size.",
-)
-@store_options
-def command(
+def show_power(
     runs: tuple[str, ...],
     arms: tuple[str, str] | None,
     deltas: tuple[float, ...],
@@ -55,10 +27,7 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Estimate how many cases or repeats are needed to detect a difference between arms, based on RUNS.
-
-    The numbers allow for the uncertainty of the spread measured in RUNS: the fewer cases there, the more are needed.
-    """
+    """Print how many cases are needed for each pair of arms."""
     scores = read_scores(find_sources(runs, open_store(store)))
     differences = [delta / 100 for delta in deltas] or DELTAS
     allowed_losses = [margin / 100 for margin in margins]
@@ -77,9 +46,7 @@ def command(
 
 
 def _print_pair(pair: PairPower, power: float) -> None:
-    from rich.text import Text
-
-    console = Console(highlight=False)
+    console = Console()
     console.print(Text(f"{pair.a} against {pair.b}", style="bold"), soft_wrap=True)
     console.print(Text(power_line(pair, power)))
     columns, rows = power_table(pair)

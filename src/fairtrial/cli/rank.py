@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-import click
+from rich.table import Table
 
 from fairtrial.analyse.leaderboard import table_leaderboard
-from fairtrial.analyse.rank import rank
+from fairtrial.analyse.rank import Ranking, WinMatrix, rank
 from fairtrial.analyse.score_table import check_metric, find_sources, read_scores
-from fairtrial.cli.axis import MIN_WIDTH, TextAxis
+from fairtrial.cli.axis import MIN_WIDTH, drawn, scaled
 from fairtrial.cli.console import Console
+from fairtrial.cli.documents import print_json
 from fairtrial.cli.layout import (
     FIRST,
     QUIET,
@@ -24,43 +24,18 @@ from fairtrial.cli.layout import (
     table_lines,
     total_width,
 )
-from fairtrial.cli.options import (
-    metric_key,
-    open_store,
-    option,
-    plain_option,
-    print_json,
-    runs_in_command,
-    store_options,
-)
+from fairtrial.cli.options import metric_key, runs_in_command
+from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import short_names, table
 from fairtrial.core.formatting import Scale
 from fairtrial.present.words.leaderboards import headline
 from fairtrial.present.words.ranks import COLUMNS, ranked_cells, ranking_headline, ranking_verdict, style_line
 from fairtrial.reports.json import ranking_document
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from fairtrial.analyse.rank import Ranking, WinMatrix
-
-
 _SHORT_NAME = 12
 
 
-@click.command()
-@click.argument("runs", nargs=-1)
-@option(
-    "--by",
-    type=click.Choice(["scores", "verdicts", "votes", "both"]),
-    help="Source of the ratings; default: the first available of verdicts, votes and scores.",
-)
-@option("--control-style", is_flag=True, help="Adjust ratings for the length and markup of answers.")
-@option("--metric", metavar="M", help="Metric to rank by; default: the suite's primary metric, or the score.")
-@option("--matrix", is_flag=True, help="Show how often each arm beat each other arm.")
-@plain_option
-@store_options
-def command(
+def rank_runs(
     runs: tuple[str, ...],
     by: str | None,
     control_style: bool,
@@ -70,11 +45,7 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Rank the arms of RUNS on their common cases, with the range of ranks that the pairwise comparisons leave open.
-
-    Ratings are Bradley–Terry (and Elo) from judges' verdicts on pairs (`fairtrial pairwise`), from people's votes
-    (`fairtrial vote`), from both, or from scores: the arm with the higher score on a case wins it.
-    """
+    """Print the ranking of the arms of runs."""
     scores = read_scores(find_sources(runs, open_store(store)))
     key = None if metric is None else metric_key(metric)
     check_metric(scores.arms, scores.primary if key is None else key)
@@ -139,21 +110,11 @@ def _columns(ranking: Ranking, width: int, *, plain: bool) -> list[Column]:
 
 
 def _bars(ranking: Ranking, styles: Sequence[str], width: int) -> Column:
-    factor = Scale(ranking.metric).factor
     rated = ranking.by_pairs and all(place.rating is not None for place in ranking.places)
-    values, bounds = [], []
-    for place in ranking.places:
-        mean, limits = place.aggregate.mean, place.aggregate.ci95
-        values.append(place.rating if rated else None if mean is None else factor * mean)
-        scaled = None if limits is None else (factor * limits[0], factor * limits[1])
-        bounds.append(place.rating_ci95 if rated else scaled)
-    ends = [
-        end for value, both in zip(values, bounds, strict=True) for end in (value, *(both or ())) if end is not None
-    ]
-    whole = rated or bool(ranking.metric)
-    axis = TextAxis(ends, width) if whole else TextAxis(ends, width, within=(0.0, 100.0))
-    rows = zip(values, bounds, styles, strict=True)
-    return Column(axis.head(), [axis.bar(value, both, style) for value, both, style in rows])
+    factor = Scale(ranking.metric).factor
+    means = [scaled(place.aggregate.mean, place.aggregate.ci95, factor) for place in ranking.places]
+    rows = [(place.rating, place.rating_ci95) for place in ranking.places] if rated else means
+    return drawn(rows, width, styles, within=None if rated or ranking.metric else (0.0, 100.0))
 
 
 def _matrix_table(matrix: WinMatrix) -> Table:

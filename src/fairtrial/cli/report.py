@@ -7,23 +7,16 @@ import click
 from fairtrial.analyse.run import Run, as_run
 from fairtrial.analyse.score_table import find_sources
 from fairtrial.cli.finish import check_outputs
-from fairtrial.cli.options import open_store, option, store_option
+from fairtrial.cli.start import open_store
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.export import export
 from fairtrial.reports.site import check_address, runs_of_suite, write_site
 
 
-@click.command()
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
-@option("-o", "--output", metavar="FILE", help="The file to write; report.html by default.")
-@option("--site", metavar="DIR", help="Write a site of the runs to a folder, for any static host.")
-@option("--suite", metavar="NAME", help="With --site: every finished run of this suite.")
-@option("--base-url", default="", metavar="URL", help="With --site: its future address, for link previews.")
-@store_option
-def command(
+def write_report(
     runs: tuple[str, ...], output: str | None, site: str | None, suite: str | None, base_url: str, store: str | None
 ) -> None:
-    """Write RUN as one self-contained HTML page that opens from disk, without a network; or several as a site."""
+    """Write a run as a page, or runs as a site."""
     if site is None and (suite or base_url):
         raise FairtrialError("--suite and --base-url go with --site, which names the folder of the site")
     if site is not None:

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import click
 
+from fairtrial.cli.asking import load_dotenv_of
 from fairtrial.cli.finish import Ending, check_outputs
-from fairtrial.cli.options import (
-    concurrency_option,
-    load_dotenv_of,
-    open_store,
-    option,
-    run_coroutine,
-    session_options,
-)
+from fairtrial.cli.start import open_store, run_coroutine
 from fairtrial.cli.watch import watcher
 from fairtrial.engine.engines import where_of
 from fairtrial.workflows.resume import arescore, use_scoring
 
 
-@click.command()
-@click.argument("run", default="latest")
-@option("--scorer", metavar="S", help='A scorer\'s name, or JSON: \'{"type": "numeric", "tolerance": 0.05}\'.')
-@option("--judge", metavar="T", help="Use another judge, given as provider:model.")
-@option("--scoring", type=click.IntRange(min=0), metavar="N", help="Return to an earlier scoring; 0 is the first.")
-@concurrency_option
-@option("--budget-usd", type=click.FloatRange(min=0), help="New budget for the whole run.")
-@session_options
-def command(
+def rescore_run(
     run: str,
     scorer: str | None,
     judge: str | None,
@@ -42,11 +29,7 @@ def command(
     plain: bool,
     **overrides: Any,
 ) -> int:
-    """Score the stored answers of RUN again, with another scorer, another judge, or as the suite says.
-
-    No new answers are requested, and no verdict is paid for twice: a verdict on the same answer and the same prompt is
-    reused. The earlier scores stay in the store; the new ones become the run's current scores.
-    """
+    """Score the stored answers of a run again, or return to an earlier scoring."""
     opened = open_store(store)
     load_dotenv_of(run, opened)
     check_outputs(outputs)
@@ -76,8 +59,6 @@ def scorer_spec(text: str | None) -> dict[str, object] | None:
         return None
     if not text.lstrip().startswith("{"):
         return {"type": text}
-    import json
-
     try:
         value = json.loads(text)
     except ValueError as error:

@@ -7,27 +7,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 from click.core import ParameterSource
+from rich.table import Table
 
 from fairtrial import pipeline
+from fairtrial.cli.asking import load_dotenv
 from fairtrial.cli.calibrate import how_to_calibrate
 from fairtrial.cli.console import Console
+from fairtrial.cli.documents import print_json
 from fairtrial.cli.finish import Ending, check_outputs, exit_code
-from fairtrial.cli.options import (
-    Margin,
-    budget_option,
-    concurrency_option,
-    load_dotenv,
-    open_store,
-    option,
-    print_json,
-    raise_open_file_limit,
-    run_coroutine,
-    session_options,
-    together,
-    tune_garbage_collector,
-)
 from fairtrial.cli.rerun import watch_suite
+from fairtrial.cli.start import open_store, raise_open_file_limit, run_coroutine, tune_garbage_collector
 from fairtrial.cli.watch import watcher
 from fairtrial.config import RunOptions
 from fairtrial.config.advice import lines
@@ -46,41 +37,9 @@ if TYPE_CHECKING:
     from fairtrial.workflows.estimate import CostEstimate
 
 
-# The options of every command that runs a suite.
-run_options = together(
-    option("--runs", type=click.IntRange(min=1), default=1, help="Run the suite N times in sequence, as a series."),
-    option("--repeats", type=click.IntRange(min=1), help="Number of answers to every case."),
-    concurrency_option,
-    option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Time limit for one request, in seconds."),
-    option("--limit", type=click.IntRange(min=1), help="Only N cases, drawn at random: the same each time."),
-    option("--first", type=click.IntRange(min=1), help="Only the first N cases."),
-    option("--case", "cases", multiple=True, metavar="ID", help="Only this case; may be repeated."),
-    option("--target", "targets", multiple=True, metavar="T", help="Only this target; may be repeated."),
-    option("--condition", "conditions", multiple=True, metavar="C", help="Only this condition; may be repeated."),
-    option("--benchmark-mode", is_flag=True, default=None, help="Lock temperature and penalties to 0."),
-    budget_option,
-    option(
-        "--stop-when",
-        type=click.Choice(["decided", "equivalent"]),
-        help="Stop early, as soon as this is certain. The price: wider intervals, even if nothing is stopped.",
-    ),
-    option("--margin", type=Margin(), help="Difference that does not matter, in points; for --stop-when."),
-    option("--cache", is_flag=True, default=None, help="Reuse answers to the same trials from earlier runs."),
-    option("--dry-run", is_flag=True, help="Show what would be run and what it may cost, and stop."),
-    session_options,
-)
-
-
-@click.command()
-@click.argument("suite", type=click.Path())
-@option("--watch", is_flag=True, help="Run again whenever a file of the suite is saved; implies --cache.")
-@run_options
-@click.pass_context
-def command(context: click.Context, /, suite: str, watch: bool, **options: Any) -> int:
-    """Run SUITE: every target answers every case under every condition.
-
-    Answers are stored as they arrive; nothing is lost on Ctrl-C, and `fairtrial resume` continues the run.
-    """
+def run_file(suite: str, watch: bool, **options: Any) -> int:
+    """Run the suite in a file, once or whenever one of its files is saved."""
+    context = click.get_current_context()
     if watch:
         check_outputs(options["outputs"])
         if options["runs"] > 1 or options["dry_run"] or options["stop_when"]:
@@ -175,18 +134,14 @@ def run_suite(suite: Suite, ending: Ending, *, runs: int, store: str | None, whe
 def _show_plan(suite: Suite, *, as_json: bool) -> int:
     plan = estimate(suite)
     if as_json:
-        import msgspec
-
         print_json(msgspec.to_builtins(plan))
         return 0
-    from rich.table import Table
-
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for name in ("arm", "trials", "prompt tokens", "cost at most"):
         table.add_column(name, justify="left" if name == "arm" else "right")
     for arm in plan.arms:
         table.add_row(arm.arm, str(arm.trials), f"~{arm.prompt_tokens}", money(arm.most_usd))
-    console = Console(highlight=False)
+    console = Console()
     console.print(f"{suite.name}: {counted(plan.cases, 'case')}, {counted(plan.trials, 'trial')}; nothing was run")
     console.print(table)
     if plan.judge_calls:

@@ -20,9 +20,9 @@ from fairtrial.cli.layout import (
     QUIET,
     Column,
     cells,
-    joined_lines,
+    print_block,
     print_commands,
-    print_lines,
+    print_facts,
     print_wrapped,
     table_lines,
     total_width,
@@ -71,10 +71,9 @@ def print_run(
     arms = {arm.arm: arm for arm in summary.arms}
     order = [arms[name] for name in [*(place.label for place in board.places), *board.unscored]]
     print_wrapped(console, headline(board), "bold")
-    _print_block(console, forest_lines(board, arms, console.page_width, plain=plain))
+    print_block(console, forest_lines(board, arms, console.page_width, plain=plain))
     console.print()
-    for line in joined_lines(_facts(run, summary, seconds, stored=stored), console.page_width):
-        console.print(Text(f" {printable(line)}"), soft_wrap=True)
+    print_facts(console, _facts(run, summary, seconds, stored=stored))
     if settle := settle_words(board):
         print_wrapped(console, settle)
     _print_table(console, summary, board, details=details)
@@ -93,16 +92,9 @@ def print_rest(run: Run, summary: RunSummary, *, seconds: float | None = None) -
     """Print what is to be known of a run below a result that was printed already: facts, notes, what is missing."""
     console = Console()
     console.print()
-    for line in joined_lines(_facts(run, summary, seconds, stored=False), console.page_width):
-        console.print(Text(f" {printable(line)}"), soft_wrap=True)
+    print_facts(console, _facts(run, summary, seconds, stored=False))
     _print_notes(console, summary)
     _print_missing(console, summary)
-
-
-def _print_block(console: Console, lines: Sequence[Text]) -> None:
-    if lines:
-        console.print()
-        print_lines(console, lines)
 
 
 def _facts(run: Run, summary: RunSummary, seconds: float | None, *, stored: bool) -> list[str]:
@@ -170,7 +162,7 @@ def _print_by_arm(console: Console, arms: Sequence[ArmSummary], columns: Sequenc
         fitting = max(
             1, sum(total_width([label, *columns[:n]]) <= console.page_width for n in range(1, len(columns) + 1))
         )
-        _print_block(console, table_lines([label, *columns[:fitting]]))
+        print_block(console, table_lines([label, *columns[:fitting]]))
         columns = columns[fitting:]
 
 
@@ -239,7 +231,7 @@ def _print_kinds(console: Console, run: Run, names: Sequence[str], kinds: KindMe
     for shown in tables:
         parts = _parts(shown, console.page_width)
         for part in parts if whole else parts[:1]:
-            _print_block(console, _kind_lines(part, several=len(names) > 1))
+            print_block(console, _kind_lines(part, several=len(names) > 1))
         if not whole and (left_out := _left_out(shown, len(names) - len(parts[0].arms))):
             command = in_store(f"fairtrial show{_name(run)} --by {quote(printable(shown.by))}")
             console.print(Text(f" {left_out}: {command}", QUIET), soft_wrap=True)
@@ -311,7 +303,6 @@ def to_complete(run: Run, summary: RunSummary) -> list[tuple[str, str]]:
 
 
 def _to_look(run: Run, summary: RunSummary, *, stored: bool) -> list[tuple[str, str]]:
-    """Return the commands that show more of a run."""
     name = _name(run)
     scored = [arm.aggregate.mean or 0.0 for arm in summary.arms if arm.scored]
     commands = []

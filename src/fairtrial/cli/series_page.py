@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from rich.text import Text
-
 from fairtrial.analyse.series_summary import SeriesSummary
 from fairtrial.cli.compare_page import print_comparisons
 from fairtrial.cli.console import Console
-from fairtrial.cli.layout import QUIET, joined_lines, print_wrapped
+from fairtrial.cli.layout import QUIET, print_facts, print_wrapped
 from fairtrial.cli.tables import table
 from fairtrial.present.words.series import SERIES_COLUMNS, series_cells
-from fairtrial.text.printable import counted, printable
+from fairtrial.text.printable import counted
 
 
 def print_series(summary: SeriesSummary, *, plain: bool = False) -> None:
@@ -24,8 +22,7 @@ def print_series(summary: SeriesSummary, *, plain: bool = False) -> None:
     console.print()
     states = "" if set(summary.statuses) == {"completed"} else f" ({', '.join(summary.statuses)})"
     facts = [summary.suite, f"series {summary.series_id}", f"{counted(len(summary.run_ids), 'run')}{states}"]
-    for line in joined_lines(facts, console.page_width):
-        console.print(Text(f" {printable(line)}"), soft_wrap=True)
+    print_facts(console, facts)
     print_wrapped(console, "Intervals are over runs: how much a mean varies when the same cases are run again.", QUIET)
     if len({*summary.statuses}) > 1 or summary.statuses[0] not in ("completed", "incomplete"):
         print_wrapped(console, "Runs that ended early are not included in these numbers.", "bright_yellow")

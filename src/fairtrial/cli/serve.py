@@ -10,50 +10,15 @@ from pathlib import Path
 
 import click
 
-from fairtrial.cli.options import (
-    env_addresses_option,
-    load_dotenv,
-    open_store,
-    option,
-    store_option,
-    tune_garbage_collector,
-)
+from fairtrial.cli.asking import load_dotenv
+from fairtrial.cli.start import open_store, tune_garbage_collector
 
 # Seconds. Pages and runs share one interpreter; a short switch interval keeps pages responsive during a run.
 _SWITCH_INTERVAL = 0.0005
 
 
-@click.command()
-@option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address to listen on; by default only this machine can connect.",
-)
-@option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8321,
-    show_default=True,
-    help="Port to listen on; 0 picks a free one.",
-)
-@option(
-    "--folder",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=".",
-    help="Folder with the suites.",
-)
-@option("--token", metavar="T", help="Access token; default: a new one, which is printed.")
-@option("--open/--no-open", "opens", default=False, help="Open the page in your browser.")
-@env_addresses_option
-@store_option
-def command(host: str, port: int, folder: Path, token: str | None, opens: bool, store: str | None) -> None:
-    """Start the web interface: write suites, run them, watch, compare, judge, vote.
-
-    Every visitor needs the token, also on this machine. The printed address contains a token and logs you in. To use
-    your own token, preferably set FAIRTRIAL_TOKEN in the environment or in `.env`; it is not printed. Ctrl-C stops the
-    server: active runs are interrupted and saved, and can be resumed.
-    """
+def serve_pages(host: str, port: int, folder: Path, token: str | None, opens: bool, store: str | None) -> None:
+    """Serve the web interface until it is stopped."""
     from fairtrial.core.errors import FairtrialError
     from fairtrial.web.access import SHORTEST
 

@@ -8,7 +8,7 @@ import msgspec
 
 from fairtrial.analyse.run import Run
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import print_json
+from fairtrial.cli.documents import print_json
 from fairtrial.cli.trial_page import print_calls, print_text
 from fairtrial.engine.journals import SessionState, open_sessions
 from fairtrial.store.files import kept_journals

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from rich.text import Text
 
 from fairtrial.analyse.cases import case_results
 from fairtrial.analyse.kind_means import by_kind
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.scorers_used import scorer_label
 from fairtrial.analyse.series_summary import summarise_series
+from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import open_store, option, plain_option, print_json, store_options
+from fairtrial.cli.documents import print_json
 from fairtrial.cli.output import write_file
 from fairtrial.cli.run_page import print_next, print_run
 from fairtrial.cli.series_page import print_series
 from fairtrial.cli.session_page import show_sessions
+from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import table
-from fairtrial.cli.trial_filters import Filters
-from fairtrial.cli.trial_list import find_trials, print_trial_documents, print_trials
+from fairtrial.cli.trial_list import Filters, find_trials, print_trial_documents, print_trials
 from fairtrial.cli.trial_page import next_difference, print_trial
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.formatting import with_deviation
@@ -32,46 +34,8 @@ from fairtrial.store.scorings import scorings_of
 from fairtrial.text.printable import printable
 from fairtrial.webpage.extract import extract
 
-if TYPE_CHECKING:
-    from fairtrial.analyse.stored_run import TrialRecord
 
-
-@click.command()
-@click.argument("run", default="latest")
-@click.argument("case", required=False)
-@click.argument("arm", required=False)
-@option("--by", metavar="KIND", help="Show means by category, difficulty, tag or a column of the dataset.")
-@option("--wrong", is_flag=True, help="Show the wrong answers of the best arm (or of --arm), worst first.")
-@option("--trials", is_flag=True, help="Show the trials; the filters below do so too.")
-@option("--arm", "arms", multiple=True, metavar="A", help="Only trials of this arm; may be repeated.")
-@option("--case", "case_ids", multiple=True, metavar="ID", help="Only trials of this case; may be repeated.")
-@option("--category", multiple=True, metavar="K", help="Only cases of this category; may be repeated.")
-@option("--difficulty", multiple=True, metavar="D", help="Only cases of this difficulty; may be repeated.")
-@option("--tag", multiple=True, metavar="T", help="Only cases with this tag; may be repeated.")
-@option("--below", type=float, metavar="X", help="Only scores below X (0-100).")
-@option("--above", type=float, metavar="X", help="Only scores above X (0-100).")
-@option("--failed", is_flag=True, help="Only trials whose call failed.")
-@option("--unscored", is_flag=True, help="Only answers without a score.")
-@option("--failures", is_flag=True, help="Only trials without a score: --failed and --unscored together.")
-@option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N trials; default: 50, with --json all.")
-@option("--full", is_flag=True, help="Do not shorten questions and answers.")
-@option("--next", "go_on", is_flag=True, help="Show the next case on which arms differ, after CASE if it is given.")
-@option("--trial", metavar="ID", help="Show one trial: prompt, answer, score, timings.")
-@option(
-    "--pictures",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="With --trial: write its screenshots and code to this folder.",
-)
-@option("--cases", is_flag=True, help="Show a line for every case and arm.")
-@option("--sessions", is_flag=True, help="Show what agents are doing, or were doing when the run was interrupted.")
-@option("--claims", is_flag=True, help="Show every claim that goes beyond the golden answer.")
-@option("--baseline", metavar="C", help="Show the gain of the other conditions over this one.")
-@option("--context", is_flag=True, help="Show suite, parameters, prompts and versions.")
-@option("--details", is_flag=True, help="Also show deviations, costs and latencies, and every metric.")
-@plain_option
-@store_options
-def command(
+def show_run(
     run: str,
     case: str | None,
     arm: str | None,
@@ -90,11 +54,7 @@ def command(
     as_json: bool,
     **filters: Any,
 ) -> None:
-    """Show RUN (a number, an id, a prefix of one, a tag or `latest`), its trials, one of them, or a whole series.
-
-    With CASE, show the trials of that case; with CASE and ARM, the whole trial; with --next, that of the next case on
-    which arms differ, by ARM or else by the arm with the lowest score there.
-    """
+    """Print a run, its trials, one of them, or a series."""
     if case is not None and arm is None and not go_on:
         filters["case_ids"] = (*filters["case_ids"], case)
 
@@ -228,7 +188,7 @@ def _print_cases(run: Run) -> None:
             cells.append("–" if metric is None else with_deviation(metric.mean, metric.std_dev, "{:.1f}".format))
         rows.append(cells)
     columns = ("case", "arm", "scored", "score", *(name.replace("_", "\n") for name in names))
-    Console(highlight=False).print(table(columns, rows, names=("case", "arm")))
+    Console().print(table(columns, rows, names=("case", "arm")))
 
 
 def _print_claims(run: Run) -> None:
@@ -252,8 +212,6 @@ def _write_pictures(run: Run, trial: TrialRecord, folder: Path) -> None:
 
 def _print_scorings(console: Console, run: Run) -> None:
     """Print the scorings of a run that was scored more than once, and which one is current."""
-    from rich.text import Text
-
     scorings = scorings_of(run.store, run.id)
     if len(scorings) < 2:
         return
@@ -280,9 +238,7 @@ def _sheet(run: Run) -> str:
 
 
 def _print_context(run: Run) -> None:
-    from rich.text import Text
-
-    console = Console(highlight=False)
+    console = Console()
     for arm in run.plan_arms:
         shown = sent_text(run.sent(arm), arm)
         console.print(Text.assemble((f"\n{arm.name}: ", "bold"), f"parameters: {shown}"), soft_wrap=True)

@@ -5,31 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import msgspec
 
-from fairtrial.cli.options import json_option, option, print_json, store_options
+from fairtrial.cli.documents import print_json
 from fairtrial.store import Store
 from fairtrial.store.checking import check_store
 from fairtrial.store.copying import copy_calibrations, copy_runs, find_copied
 from fairtrial.text.printable import counted
 
 
-@click.group()
-def command() -> None:
-    """Maintain the store."""
-
-
-@command.command()
-@option(
-    "--save",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Copy all readable rows of a SQLite file to a new one.",
-)
-@store_options
-def check(save: Path | None, store: str | None, as_json: bool) -> int:
-    """Check that every row of the store can be read, and save those that can."""
-    import msgspec
-
+def check_rows(save: Path | None, store: str | None, as_json: bool) -> int:
+    """Print which rows of the store can be read, and save them if asked to."""
     result = check_store(store, save)
     if as_json:
         print_json({**msgspec.to_builtins(result), "whole": result.whole})
@@ -51,19 +37,8 @@ def check(save: Path | None, store: str | None, as_json: bool) -> int:
     return 0 if result.whole or result.saved else 1
 
 
-@command.command()
-@click.argument("source")
-@click.argument("target")
-@option("--run", "runs", multiple=True, metavar="RUN", help="Copy this run or series only; may be repeated.")
-@json_option
-def copy(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> int:
-    """Copy runs from the store SOURCE to the store TARGET, each a file name or a URL, and verify every row.
-
-    Nothing in SOURCE changes. A run that is in TARGET already is compared and left as it is. If copying is interrupted,
-    the same command continues it.
-    """
-    import msgspec
-
+def copy_to(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> int:
+    """Copy runs from one store to another, and print what became of each."""
     opened, destination = Store(source, create=False), Store(target)
     results = []
     for result in copy_runs(opened, destination, find_copied(opened, runs)):

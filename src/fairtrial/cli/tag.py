@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from fairtrial.cli.options import open_store, option, print_json, store_options
+from fairtrial.cli.documents import print_json
+from fairtrial.cli.start import open_store
+from fairtrial.store import Store
 from fairtrial.store.store import check_tag
 
-if TYPE_CHECKING:
-    from fairtrial.store import Store
 
-
-@click.command()
-@click.argument("run", required=False)
-@click.argument("name", required=False)
-@option("--delete", is_flag=True, help="Remove a name: `fairtrial tag --delete NAME`.")
-@store_options
-def command(run: str | None, name: str | None, delete: bool, store: str | None, as_json: bool) -> None:
-    """Give RUN (or a series) a NAME that works wherever its id does; without arguments, list the names.
-
-    A name that another run already has moves to this one: `fairtrial tag latest main` after every release.
-    """
+def tag_run(run: str | None, name: str | None, delete: bool, store: str | None, as_json: bool) -> None:
+    """Set, remove or list the names of runs."""
     opened = open_store(store)
     if run is None:
         tags = opened.tags()

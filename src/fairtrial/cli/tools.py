@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
 from fairtrial.analyse.run import Run
-from fairtrial.analyse.tool_report import has_offers, tool_report
+from fairtrial.analyse.tool_report import ArmToolReport, ToolReport, has_offers, tool_report
 from fairtrial.cli.console import Console
+from fairtrial.cli.documents import print_json
 from fairtrial.cli.layout import (
     QUIET,
     VERDICT_STYLES,
@@ -21,28 +22,17 @@ from fairtrial.cli.layout import (
     table_lines,
     total_width,
 )
-from fairtrial.cli.options import open_store, option, print_json, store_options
+from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import short_names
 from fairtrial.core.errors import FairtrialError
 from fairtrial.present.words.tools import TOOL_COLUMNS, arm_sentences, gain_sentence, notes_on, rate_cell, tool_cells
 from fairtrial.reports.tools import document, render
 
-if TYPE_CHECKING:
-    from fairtrial.analyse.tool_report import ArmToolReport, ToolReport
-
 _ENDINGS = (".md", ".markdown")
 
 
-@click.command()
-@click.argument("run", default="latest")
-@option("-o", "--output", metavar="FILE", help="Write it as Markdown (.md), for a README; - for standard output.")
-@store_options
-def command(run: str, output: str | None, store: str | None, as_json: bool) -> None:
-    """Show whether the MCP servers, tools and skills of RUN help, what they cost, and how agents used them.
-
-    A gain is the paired difference between two conditions of a target of which one lacks only that server, tool or
-    skill. Shares have 95 % intervals over cases.
-    """
+def show_tools(run: str, output: str | None, store: str | None, as_json: bool) -> None:
+    """Print or write what servers, tools and skills added to a run."""
     if output not in (None, "-") and not str(output).endswith(_ENDINGS):
         raise click.UsageError(f"-o {output}: name a file that ends in .md, or - for standard output")
     stored_run = Run.find(run, open_store(store))
@@ -86,8 +76,6 @@ def _print(report: ToolReport) -> None:
 
 
 def _print_arm(console: Console, arm: ArmToolReport) -> None:
-    from rich.text import Text
-
     print_wrapped(console, arm.arm, "bold")
     if arm.tools:
         print_lines(console, table_lines(_tool_columns(arm, console.page_width)))

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from shlex import quote
+from typing import Any, NamedTuple
 
 import click
+from rich.cells import cell_len
+from rich.text import Text
 
+from fairtrial.analyse.run import Run
+from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.analyse.summary import ranked
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import in_store, print_json_with_list
+from fairtrial.cli.documents import print_json_with_list
+from fairtrial.cli.options import in_store
 from fairtrial.cli.tables import shortened
-from fairtrial.cli.trial_filters import Filters
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.formatting import number
+from fairtrial.core.place import Place
 from fairtrial.core.registry import nearest
 from fairtrial.reports.json import trial_document
 from fairtrial.store.browsing import positions_of
@@ -22,14 +28,33 @@ from fairtrial.store.case_kinds import KINDS, kinds_of_plan
 from fairtrial.store.trial_query import TrialQuery, matching_trials
 from fairtrial.text.printable import counted, one_line, printable
 
-if TYPE_CHECKING:
-    from fairtrial.analyse.run import Run
-    from fairtrial.analyse.stored_run import TrialRecord
-    from fairtrial.core.place import Place
-
 _MOST_SHOWN = 50
 _INDENT = 13  # columns before a text
 _LINES = 2  # of each text, unless the whole is asked for
+
+
+class Filters(NamedTuple):
+    """The filters of `fairtrial show`: which trials to show, and how many; scores are 0–100."""
+
+    wrong: bool = False
+    trials: bool = False
+    arms: tuple[str, ...] = ()
+    case_ids: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
+    difficulty: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
+    below: float | None = None
+    above: float | None = None
+    failed: bool = False
+    unscored: bool = False
+    failures: bool = False
+    limit: int | None = None
+    full: bool = False
+
+    @property
+    def lists_trials(self) -> bool:
+        """Return whether trials are asked for, by name or by any filter."""
+        return any(self[:-2]) or self.below is not None or self.above is not None
 
 
 class Found(NamedTuple):
@@ -99,9 +124,7 @@ def _best_arm(run: Run) -> str:
 
 def print_trials(run: Run, found: Found) -> None:
     """Print the trials as blocks of lines that fit the terminal, and how many there are."""
-    from rich.text import Text
-
-    console = Console(highlight=False)
+    console = Console()
     total, shown = len(found.places), found.shown(_MOST_SHOWN)
     console.print(Text(printable(_heading(run, found)), style="bold"))
     repeats = any(arm.repeats > 1 for arm in run.plan_arms)
@@ -120,10 +143,6 @@ def print_trials(run: Run, found: Found) -> None:
 
 def _print_nothing_wrong(console: Any, run: Run, found: Found) -> None:
     """Say why there is no wrong answer, and whose there are."""
-    from shlex import quote
-
-    from rich.text import Text
-
     arms = {arm.arm: arm for arm in ranked(run.arms)}
     whose = [found.best] if found.best else list(found.filters.arms)
     scored = any(arms[name].scored for name in whose)
@@ -144,9 +163,6 @@ def _heading(run: Run, found: Found) -> str:
 
 
 def _print_block(console: Any, trial: TrialRecord, *, repeats: bool, full: bool) -> None:
-    from rich.cells import cell_len
-    from rich.text import Text
-
     score = number(trial.score) if trial.status == "scored" else trial.status
     repeat = f" #{trial.repeat}" if repeats else ""
     room = console.width - len(score) - len(repeat) - 15
@@ -171,8 +187,6 @@ def _print_block(console: Any, trial: TrialRecord, *, repeats: bool, full: bool)
 
 def _print_text(console: Any, name: str, text: str, *, full: bool) -> None:
     """Print a named text, indented; without `full`, on one or two lines."""
-    from rich.text import Text
-
     width = max(20, console.width - _INDENT)
     lines = printable(text).splitlines() if full else [one_line(text)]
     wrapped = [piece for line in lines for piece in Text(line).wrap(console, width) or [Text("")]]

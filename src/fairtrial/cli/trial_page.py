@@ -13,7 +13,7 @@ from rich.text import Text
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.cli.console import Console
-from fairtrial.cli.layout import FIRST, LOUD, QUIET, joined_lines, print_commands
+from fairtrial.cli.layout import FIRST, LOUD, QUIET, print_commands, print_facts
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.formatting import cost_fact, milliseconds, number
 from fairtrial.present.word_diff import word_diff
@@ -35,8 +35,7 @@ def print_trial(run: Run, trial: TrialRecord) -> None:
     points = f"{number(trial.score).removesuffix('.0')} of 100" if scored else trial.status
     repeat = f"repeat {trial.repeat}" if trial.repeat > 1 else ""
     facts = [trial.case_id, trial.arm, repeat, points, milliseconds(trial.latency_ms), _cost(trial)]
-    for line in joined_lines([fact for fact in facts if fact and fact != "–"], console.page_width):
-        console.print(Text(f" {printable(line)}", "bold" if scored else f"bold {LOUD}"), soft_wrap=True)
+    print_facts(console, [fact for fact in facts if fact and fact != "–"], "bold" if scored else f"bold {LOUD}")
     console.print()
     print_text(console, "asked", trial.input)
     _print_answer(console, show_expected(trial.expected) or None, trial.answer)
@@ -258,8 +257,7 @@ def _print_facts(console: Console, trial: TrialRecord) -> None:
         _tools(trial),
     ]
     console.print()
-    for line in joined_lines([fact for fact in facts if fact], console.page_width):
-        console.print(Text(f" {printable(line)}", QUIET), soft_wrap=True)
+    print_facts(console, [fact for fact in facts if fact], QUIET)
 
 
 def _tools(trial: TrialRecord) -> str:

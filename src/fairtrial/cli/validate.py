@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from fairtrial import pipeline
-from fairtrial.agents.mcp.preflight import preflight
-from fairtrial.cli.options import json_option, option, print_json, print_plain_json
+from fairtrial.agents.mcp.preflight import Inventory, preflight
+from fairtrial.cli.documents import print_json, print_plain_json
+from fairtrial.config import Suite
 from fairtrial.config.advice import ending_models, lines, warnings
 from fairtrial.config.schema import suite_schema
 from fairtrial.core import registry
@@ -18,26 +19,11 @@ from fairtrial.core.trust import running_code
 from fairtrial.text.printable import clipped, counted, one_line
 from fairtrial.workflows.estimate import estimate
 
-if TYPE_CHECKING:
-    from fairtrial.agents.mcp.preflight import Inventory
-    from fairtrial.config import Suite
-
 _LONGEST_LIST = 300  # characters
 
 
-@click.command()
-@click.argument("suite", type=click.Path(), required=False)
-@option("--schema", is_flag=True, help="Print the JSON schema of suite files.")
-@option("--no-keys", is_flag=True, help="Do not report variables and keys that are not set.")
-@option("--servers", is_flag=True, help="Start every MCP server and list its tools.")
-@option("--run-code", is_flag=True, help="Import its functions and read files outside its folder, as a run does.")
-@json_option
-def command(suite: str | None, schema: bool, no_keys: bool, servers: bool, run_code: bool, as_json: bool) -> int:
-    """Check SUITE: syntax, keys, cases, patterns, numbers, files, variables, provider keys, prices.
-
-    No model is called, nothing is spent, and no code of the suite is run: its functions are checked by reading their
-    source. SUITE may be an optimisation problem instead (YAML, JSON, MPS, LP).
-    """
+def validate_suite(suite: str | None, schema: bool, no_keys: bool, servers: bool, run_code: bool, as_json: bool) -> int:
+    """Check a suite, or whatever else a validator recognises."""
     if schema:
         print_plain_json(suite_schema())
         return 0
@@ -84,8 +70,6 @@ def _report(suite: str, *, placeholders: bool, servers: bool) -> int:
 
 
 def _report_json(suite: str, *, placeholders: bool, servers: bool) -> int:
-    import msgspec
-
     problems: list[Problem] = []
     try:
         loaded = pipeline.load(suite, placeholders=placeholders)

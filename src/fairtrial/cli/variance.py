@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rich.text import Text
 
-import click
-
-from fairtrial.analyse.planning import arm_variances
+from fairtrial.analyse.planning import ArmVariance, arm_variances
 from fairtrial.analyse.run import Run
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import open_store, option, print_json, store_options
+from fairtrial.cli.documents import print_json
+from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import table
 from fairtrial.present.words.planning import VARIANCE_COLUMNS, steps_line, variance_cells
 from fairtrial.reports.json import variance_document
 from fairtrial.text.printable import printable
 
-if TYPE_CHECKING:
-    from fairtrial.analyse.planning import ArmVariance
 
-
-@click.command()
-@click.argument("run", default="latest")
-@option(
-    "--case-cost", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Cost of a new case, in answers."
-)
-@store_options
-def command(run: str, case_cost: float, store: str | None, as_json: bool) -> None:
-    """Show where the uncertainty of RUN comes from, and where the next dollar helps most."""
+def show_variances(run: str, case_cost: float, store: str | None, as_json: bool) -> None:
+    """Print where the uncertainty of a run comes from."""
     stored_run = Run.find(run, open_store(store))
     arms = arm_variances(stored_run, case_cost=case_cost)
     if as_json:
@@ -37,9 +27,7 @@ def command(run: str, case_cost: float, store: str | None, as_json: bool) -> Non
 
 def print_variances(arms: list[ArmVariance]) -> None:
     """Print the shares of the uncertainty and the advice."""
-    from rich.text import Text
-
-    console = Console(highlight=False)
+    console = Console()
     console.print(Text("Sources of the uncertainty of each mean", style="bold"))
     console.print()
     console.print(table(VARIANCE_COLUMNS, map(variance_cells, arms)))

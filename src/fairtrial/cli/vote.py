@@ -5,32 +5,21 @@ from __future__ import annotations
 import asyncio
 import getpass
 from pathlib import Path
+from urllib.parse import urlencode
 
 import click
 
 from fairtrial.analyse.run import Run
-from fairtrial.cli.options import in_store, open_store, option, store_option
+from fairtrial.cli.options import in_store
 from fairtrial.cli.serve import serve
+from fairtrial.cli.start import open_store
 from fairtrial.store.votes import votes
 from fairtrial.text.printable import counted
 from fairtrial.workflows.vote import Poll
 
 
-@click.command()
-@click.argument("run", default="latest")
-@option("--by", metavar="NAME", help="Name of the voter; default: your user name.")
-@option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on; default: any free port.")
-@option("--open/--no-open", "opens", default=True, help="Open the page in your browser.")
-@store_option
-def command(run: str, by: str | None, port: int, opens: bool, store: str | None) -> None:
-    """Vote between the answers of RUN, two at a time, on random sides, without knowing which arm wrote them.
-
-    Web pages are shown sealed, other answers as text. Every vote is stored at once; `fairtrial rank RUN --by votes`
-    shows the ranking, and `--by both` also counts judges' verdicts. Ctrl-C stops the server. `fairtrial serve` has the
-    same page.
-    """
-    from urllib.parse import urlencode
-
+def vote_on_run(run: str, by: str | None, port: int, opens: bool, store: str | None) -> None:
+    """Serve the page for votes until it is stopped."""
     stored_run = Run.find(run, open_store(store))
     voter = by or _user()
     click.echo(f"{counted(Poll(stored_run, voter).remaining, 'pair')} to vote on in run {stored_run.id}", err=True)

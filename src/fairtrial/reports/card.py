@@ -72,7 +72,6 @@ def _wrapped(headline: str) -> list[str]:
 
 
 def _rows(board: Leaderboard, top: int, most: int) -> list[str]:
-    """Return the first arms with their intervals."""
     scale = Scale(board.metric)
     shown: Sequence[Contender] = board.places[:most]
     ends = [scale.factor * end for one in shown for end in (one.aggregate.ci95 or (one.aggregate.mean or 0.0,))]
@@ -109,7 +108,6 @@ def _rows(board: Leaderboard, top: int, most: int) -> list[str]:
 
 
 def _height(shown: Sequence[Contender]) -> int:
-    """Return the height of rows."""
     return _ROW * len(shown)
 
 

@@ -25,7 +25,7 @@ from fairtrial.reports.html_figures import figures, ranking
 _OPEN = ("running", "interrupted")
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class ReportedRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run, analysed, and what a template shows of it."""
 
     run: Run
@@ -41,12 +41,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return {"result": self.view, "made": day(self.summary.created_at), **_conditions(self.run)}
 
 
-def result_of(run: Run) -> Result:
+def result_of(run: Run) -> ReportedRun:
     """Analyse a run."""
     numbers = result_numbers(run)
     leaderboard = numbers.overview.leaderboard
     order = [*(one.label for one in leaderboard.places), *leaderboard.unscored]
-    return Result(
+    return ReportedRun(
         run=run,
         summary=numbers.summary,
         overview=numbers.overview,

@@ -34,18 +34,16 @@ from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.stats import Aggregate
 from fairtrial.store.scorings import scorings_of
 
-_SUMMARY_ONLY = ("reason", "case_count", "failures")
+_COUNTS = (
+    "trials", "scored", "failed", "refused", "filtered", "unscored", "waiting", "truncated", "passed_automatically",
+    "coverage",
+)  # fmt: skip
 
 
 def document(summary: RunSummary) -> dict[str, Any]:
     """Return the published document of a run's summary; scores are 0–100."""
-    fields = msgspec.to_builtins(summary)
     return {
-        "run_id": summary.run_id,
-        "series_id": summary.series_id,
-        "suite": summary.suite,
-        "status": summary.status,
-        "dataset_sha256": summary.dataset_sha256,
+        **fields_of(summary, ("run_id", "series_id", "suite", "status", "dataset_sha256")),
         "asked": _asked(summary.asked),
         "arms": [_arm(arm) for arm in summary.arms],
         "judging": _judging(summary),
@@ -54,8 +52,13 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "spent": _cost(summary.spent),
         "created_at": iso_time(summary.created_at),
         "ended_at": iso_time(summary.ended_at),
-        **{name: fields[name] for name in _SUMMARY_ONLY},
+        **fields_of(summary, ("reason", "case_count", "failures")),
     }
+
+
+def fields_of(struct: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return these fields of a struct as they are."""
+    return {name: msgspec.to_builtins(getattr(struct, name)) for name in names}
 
 
 def _asked(asked: AskedCases | None) -> dict[str, Any] | None:
@@ -104,30 +107,13 @@ def _aggregate(numbers: Aggregate) -> dict[str, Any]:
 
 def _arm(arm: ArmSummary) -> dict[str, Any]:
     return {
-        "arm": arm.arm,
-        "target": arm.target,
-        "condition": arm.condition,
+        **fields_of(arm, ("arm", "target", "condition")),
         **_aggregate(arm.aggregate),
         "passes": [_passes(passes) for passes in arm.passes],
-        "trials": arm.trials,
-        "scored": arm.scored,
-        "failed": arm.failed,
-        "refused": arm.refused,
-        "filtered": arm.filtered,
-        "unscored": arm.unscored,
-        "waiting": arm.waiting,
-        "truncated": arm.truncated,
-        "passed_automatically": arm.passed_automatically,
-        "coverage": arm.coverage,
+        **fields_of(arm, _COUNTS),
         **_cost(arm.cost),
-        "prompt_tokens": arm.prompt_tokens,
-        "completion_tokens": arm.completion_tokens,
-        "latency_ms": msgspec.to_builtins(arm.latency_ms),
-        "params": arm.params,
-        "answered_by": arm.answered_by,
-        "metrics": msgspec.to_builtins(arm.metrics),
-        "judge_verdicts": arm.judge_verdicts,
-        "judge_calls": arm.judge_calls,
+        **fields_of(arm, ("prompt_tokens", "completion_tokens", "latency_ms", "params", "answered_by", "metrics")),
+        **fields_of(arm, ("judge_verdicts", "judge_calls")),
         **{f"judge_{name}": value for name, value in _cost(arm.judge_cost).items()},
         "labels": labels_document(arm.labels),
         "tools": _tools(arm.tools),
@@ -159,14 +145,9 @@ def _tools(tools: ToolSummary | None) -> dict[str, Any] | None:
     if tools is None:
         return None
     return {
-        "answers": tools.answers,
-        "used": tools.used,
-        "rate": tools.rate,
-        "calls": tools.calls,
-        "errors": tools.errors,
+        **fields_of(tools, ("answers", "used", "rate", "calls", "errors")),
         "by_tool": {name: {"calls": calls, "errors": errors} for name, (calls, errors) in tools.tools.items()},
-        "marked": tools.marked,
-        "unknown": tools.unknown,
+        **fields_of(tools, ("marked", "unknown")),
         "when_used": {**_share(tools.when_used), "count": tools.when_used.count},
     }
 
@@ -208,14 +189,9 @@ def pairs_document(summary: PairsSummary) -> dict[str, Any]:
                 "judge": pair.judge,
                 "arm": pair.one,
                 "against": pair.other,
-                "pairs": pair.orders.pairs,
-                "wins": pair.orders.wins,
-                "ties": pair.orders.ties,
-                "losses": pair.orders.losses,
+                **fields_of(pair.orders, ("pairs", "wins", "ties", "losses")),
                 "failed": pair.failed,
-                "win_rate": _share(pair.orders.win_rate),
-                "flip_rate": _share(pair.orders.flip_rate),
-                "first_share": _share(pair.orders.first_share),
+                **{name: _share(getattr(pair.orders, name)) for name in ("win_rate", "flip_rate", "first_share")},
             }
             for pair in summary.pairs
         ],

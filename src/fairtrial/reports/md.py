@@ -61,7 +61,6 @@ def render(
 
 
 def _arms(summary: RunSummary, board: Leaderboard | None) -> list[str]:
-    """Return the table of arms, the best first."""
     found = arm_table(summary.arms, board)
     return table([column.long_name for column in found.columns], found.cells)
 

@@ -31,7 +31,7 @@ from fairtrial.reports.card import card, write_card
 from fairtrial.reports.html_answers import encoded, pieces_of
 from fairtrial.reports.html_pages import pages
 from fairtrial.reports.html_render import render
-from fairtrial.reports.html_result import Result, day, own_parts, result_of
+from fairtrial.reports.html_result import ReportedRun, day, own_parts, result_of
 from fairtrial.store import Store, browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.text.printable import counted
@@ -43,7 +43,7 @@ _MOST_CARDS = 12  # pictures of single runs: each takes a second
 _MOST_CURVES = 8
 
 
-class Site(NamedTuple):
+class WrittenSite(NamedTuple):
     """Where a site is, and what its reader should know."""
 
     folder: Path
@@ -79,7 +79,7 @@ def runs_of_suite(store: Store, suite: str) -> list[Run]:
     return runs
 
 
-def write_site(runs: Sequence[Run], folder: str | Path, *, base_url: str = "") -> Site:
+def write_site(runs: Sequence[Run], folder: str | Path, *, base_url: str = "") -> WrittenSite:
     """Write the site of these runs; `base_url` is where it will be, which link previews need."""
     place = Path(folder)
     runs = list({run.id: run for run in runs}.values())
@@ -87,7 +87,7 @@ def write_site(runs: Sequence[Run], folder: str | Path, *, base_url: str = "") -
     try:
         place.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".fairtrial-", dir=place) as unfinished:
-            writer = _Writer(Path(unfinished), base_url.rstrip("/"))
+            writer = _SiteWriter(Path(unfinished), base_url.rstrip("/"))
             writer.write([result_of(run) for run in sorted(runs, key=lambda run: run.record.created_at, reverse=True)])
             files = sorted(path for path in writer.folder.rglob("*") if path.is_file())
             names = [path.relative_to(writer.folder).as_posix() for path in files]
@@ -99,7 +99,7 @@ def write_site(runs: Sequence[Run], folder: str | Path, *, base_url: str = "") -
         (place / _LIST).write_bytes(msgspec.json.encode({"files": names}))
     except OSError as error:
         raise FairtrialError(f"{place} cannot be written: {error.strerror or error}") from None
-    return Site(place, sum(name.endswith(".html") for name in names), writer.notes)
+    return WrittenSite(place, sum(name.endswith(".html") for name in names), writer.notes)
 
 
 def _earlier_files(place: Path) -> set[str]:
@@ -120,14 +120,14 @@ def _earlier_files(place: Path) -> set[str]:
     return {name for name in names if (place / name).resolve().is_relative_to(inside)}
 
 
-class _Writer:
+class _SiteWriter:
     """Writes the files of a site."""
 
     def __init__(self, folder: Path, base_url: str) -> None:
         self.folder, self._base_url = folder, base_url
         self.notes: list[str] = []
 
-    def write(self, results: Sequence[Result]) -> None:
+    def write(self, results: Sequence[ReportedRun]) -> None:
         single = len(results) == 1
         if not single:
             self._write_index(results)
@@ -137,7 +137,7 @@ class _Writer:
         if not self._base_url:
             self.notes.append("links to the site show no picture: --base-url says where it will be")
 
-    def _write_run(self, name: str, result: Result, *, alone: bool, pictured: bool) -> None:
+    def _write_run(self, name: str, result: ReportedRun, *, alone: bool, pictured: bool) -> None:
         run, leaderboard = result.run, result.overview.leaderboard
         index, files = self._write_answers(result)
         self._save("badge.svg" if alone else f"badges/{run.id}.svg", badge(leaderboard))
@@ -168,7 +168,7 @@ class _Writer:
             ),
         )
 
-    def _write_answers(self, result: Result) -> tuple[str, list[str]]:
+    def _write_answers(self, result: ReportedRun) -> tuple[str, list[str]]:
         """Write the answers next to the page; return their index, which is in the page, and the files."""
         files: list[str] = []
         index = b""
@@ -180,7 +180,7 @@ class _Writer:
             index = piece  # the last one is the index
         return encoded(index), files
 
-    def _write_index(self, results: Sequence[Result]) -> None:
+    def _write_index(self, results: Sequence[ReportedRun]) -> None:
         boards = suite_boards(results)
         first = boards[0]
         title = (
@@ -243,15 +243,15 @@ class _Writer:
         path.write_text(text, "utf-8")
 
 
-def suite_boards(results: Sequence[Result]) -> list[SuiteBoard]:
+def suite_boards(results: Sequence[ReportedRun]) -> list[SuiteBoard]:
     """Return the leaderboard of every suite, in the order of the runs given, newest first."""
-    suites: dict[str, list[Result]] = {}
+    suites: dict[str, list[ReportedRun]] = {}
     for result in results:
         suites.setdefault(result.summary.suite, []).append(result)
     return [_suite_board(suite, of_suite) for suite, of_suite in suites.items()]
 
 
-def _suite_board(suite: str, results: Sequence[Result]) -> SuiteBoard:
+def _suite_board(suite: str, results: Sequence[ReportedRun]) -> SuiteBoard:
     """Rank the latest result of every arm on the largest set of cases: a run on two cases is not ranked with 200."""
     whole = max(results, key=lambda result: (result.run.plan.case_count, result.run.id)).run
     same = [result for result in results if cases_key(result.run) == cases_key(whole)]
@@ -272,7 +272,7 @@ def _suite_board(suite: str, results: Sequence[Result]) -> SuiteBoard:
     return SuiteBoard(suite, overview, summaries, runs, len(results) - len(same), notes)
 
 
-def _board(board: SuiteBoard, results: Sequence[Result]) -> dict[str, Any]:
+def _board(board: SuiteBoard, results: Sequence[ReportedRun]) -> dict[str, Any]:
     """Return what the index shows of a leaderboard."""
     links = Links(arm=lambda arm: f"{board.runs[arm]}.html" if arm in board.runs else "")
     return {
@@ -286,7 +286,7 @@ def _board(board: SuiteBoard, results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def _history(board: SuiteBoard, results: Sequence[Result]) -> str:
+def _history(board: SuiteBoard, results: Sequence[ReportedRun]) -> str:
     """Draw the arms that are in several runs over time."""
     leading = {one.label for one in board.overview.leaderboard.leading}
     points: dict[str, list[Any]] = {}

@@ -18,6 +18,7 @@ from fairtrial.present.words.tools import (
     notes_on,
     tool_cells,
 )
+from fairtrial.reports.json import fields_of
 from fairtrial.reports.markdown import plain, table
 
 
@@ -103,22 +104,13 @@ def _rate(rate: OfferRate | None) -> dict[str, Any] | None:
 
 def _arm_document(arm: ArmToolReport) -> dict[str, Any]:
     return {
-        "arm": arm.arm,
-        "target": arm.target,
-        "condition": arm.condition,
-        "trials": arm.trials,
-        "unknown": arm.unknown,
+        **fields_of(arm, ("arm", "target", "condition", "trials", "unknown")),
         "description_tokens": arm.tokens,
-        "offered": arm.offered,
-        "covered": arm.covered,
-        "never_called": arm.never_called,
-        "any_use": _rate(arm.any_use),
-        "recovered": _rate(arm.recovered),
-        "unneeded": _rate(arm.unneeded),
+        **fields_of(arm, ("offered", "covered", "never_called")),
+        **{name: _rate(getattr(arm, name)) for name in ("any_use", "recovered", "unneeded")},
         "tools": [_tool(tool) for tool in arm.tools],
         "skills": [
-            {"name": skill.name, "tokens": skill.tokens, "as_text": skill.as_text, "use": _rate(skill.use)}
-            for skill in arm.skills
+            {**fields_of(skill, ("name", "tokens", "as_text")), "use": _rate(skill.use)} for skill in arm.skills
         ],
         "servers": [_server(server) for server in arm.servers],
         "resources_read": arm.resources,
@@ -130,21 +122,9 @@ def _arm_document(arm: ArmToolReport) -> dict[str, Any]:
 
 def _tool(tool: ToolStats) -> dict[str, Any]:
     rates = ("use", "success", "valid", "chosen", "arguments")
-    return {
-        "name": tool.name,
-        "offered": tool.offered,
-        "tokens": tool.tokens,
-        **{name: _rate(getattr(tool, name)) for name in rates},
-    }
+    return fields_of(tool, ("name", "offered", "tokens")) | {name: _rate(getattr(tool, name)) for name in rates}
 
 
 def _server(server: OfferedServer) -> dict[str, Any]:
-    return {
-        "server": server.server,
-        "name": server.name,
-        "version": server.version,
-        "tokens": server.tokens,
-        "tools": len(server.tools),
-        "resources": server.resources,
-        "prompts": server.prompts,
-    }
+    named = fields_of(server, ("server", "name", "version", "tokens"))
+    return {**named, "tools": len(server.tools), **fields_of(server, ("resources", "prompts"))}

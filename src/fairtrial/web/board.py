@@ -25,7 +25,7 @@ from fairtrial.store.browsing import RunQuery
 from fairtrial.store.store import RunRecord
 from fairtrial.text.printable import counted
 from fairtrial.web import numbers
-from fairtrial.web.cache import LONG, PATIENCE
+from fairtrial.web.cache import LONG, patience
 from fairtrial.web.numbers import RunNumbers
 from fairtrial.web.result import numbers_of
 from fairtrial.web.site import Site, url
@@ -53,8 +53,7 @@ class Board:
     def _show(self, request: Request) -> Response:
         suites = browsing.suite_names(self._site.store)
         suite = self._suite(request)
-        wait = float(LONG) if request.query_params.get("wait") else PATIENCE
-        board = self._board(suite, wait=wait) if suite else None
+        board = self._board(suite, wait=patience(request.query_params)) if suite else None
         return self._site.page(request, "board.html.j2", suites=suites, suite=suite, board=board)
 
     def _standings(self, request: Request) -> Response:
@@ -63,8 +62,8 @@ class Board:
         return self._site.page(request, "parts/board.html.j2", board=board)
 
     def _suite(self, request: Request) -> str:
-        latest, _ = browsing.runs_page(self._site.store, RunQuery(), 0, 1)
-        return request.query_params.get("suite", "") or (latest[0].suite_name if latest else "")
+        latest = self._site.newest_runs(1)
+        return request.query_params.get("suite", "") or (latest[0].record.suite_name if latest else "")
 
     def _board(self, suite: str, *, wait: float) -> dict[str, Any] | None:
         """Return what the page shows; None until all of it is computed."""

@@ -1,4 +1,4 @@
-"""Slow computations, done once in the background and kept in the store."""
+"""Slow computations, done once in the background: numbers, kept in the store, and orders of cases."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.store import Store
-from fairtrial.store.browsing import stamp
+from fairtrial.store.browsing import CaseQuery, ordered_cases, stamp
 from fairtrial.store.cache import cached, drop_other_code, keep
 from fairtrial.web.compute import ComputeProcess
 from fairtrial.web.sources import code_key
@@ -23,6 +24,7 @@ from fairtrial.web.sources import code_key
 T = TypeVar("T")
 _MAX_REMEMBERED = 200
 _MAX_DRAWN = 20
+_MAX_ORDERS = 50  # 8 bytes a case each
 _LARGE = 2000  # trials; numbers about more are computed in a separate process
 _FRESH = 5.0  # seconds for which numbers about a run in progress are reused
 PATIENCE = 0.1  # seconds that a page waits for a number before it is shown without it
@@ -149,3 +151,35 @@ class NumberCache:
 
 def _is_large(runs: Sequence[StoredRun]) -> bool:
     return sum(run.plan.case_count * len(run.plan_arms) for run in runs) > _LARGE
+
+
+class CaseOrders:
+    """The cases of a run, filtered and in the order a page asked for; those of finished runs are remembered."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._orders: OrderedDict[Any, Future[Sequence[int]]] = OrderedDict()
+        self._lock = Lock()
+        self._pool = ThreadPoolExecutor(2, thread_name_prefix="fairtrial-orders")
+
+    def close(self) -> None:
+        """Forget what is no longer waited for."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def get(self, run: Run, query: CaseQuery, *, wait: float = PATIENCE) -> Sequence[int] | None:
+        """Return the positions of the matching cases in order, or None if that takes longer than `wait`."""
+        if query == CaseQuery():
+            return range(run.plan.case_count)
+        if run.status == "running":
+            return ordered_cases(self._store, run.record, query)
+        key = (run.id, stamp(self._store, run.record), query)
+        with self._lock:
+            order = self._orders.get(key)
+            if order is None or (order.done() and order.exception() is not None):
+                order = self._orders[key] = self._pool.submit(ordered_cases, self._store, run.record, query)
+                while len(self._orders) > _MAX_ORDERS:
+                    self._orders.popitem(last=False)
+        try:
+            return order.result(wait)
+        except NotYetError:
+            return None

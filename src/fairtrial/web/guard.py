@@ -71,7 +71,6 @@ class BodyLimit:
 
 
 def _is_ip_address(host: str) -> bool:
-    """Return whether a host is an IP address."""
     try:
         ipaddress.ip_address(urlsplit(f"//{host}").hostname or "")
     except ValueError:

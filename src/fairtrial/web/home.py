@@ -112,8 +112,7 @@ class Home:
         return known.overview.leaderboard
 
     def _line(self, suite: str, *, wait: float) -> SuiteLine | None:
-        records, _ = browsing.runs_page(self._site.store, RunQuery(suite=suite), 0, _HISTORY)
-        runs = [Run(self._site.store, record) for record in records if record.status in _FINISHED]
+        runs = [run for run in self._site.newest_runs(_HISTORY, suite) if run.status in _FINISHED]
         if not runs:
             return SuiteLine({"leader": None, "failed": 0}, [], None)
         line = run_line(self._site, runs[0], wait=wait)

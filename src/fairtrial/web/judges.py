@@ -28,7 +28,6 @@ from fairtrial.present.words.judges import (
     calibration_lines,
 )
 from fairtrial.store import browsing, opinions
-from fairtrial.store.browsing import RunQuery
 from fairtrial.store.calibrations import calibrations_of
 from fairtrial.store.store import RunRecord
 from fairtrial.web.cache import LONG, PATIENCE
@@ -97,9 +96,8 @@ class Judges:
 
     def _panels(self, *, wait: float) -> list[tuple[RunRecord, dict[str, Any]]] | None:
         """Return what is known about the judges of the newest runs; None until it is computed."""
-        records, _ = browsing.runs_page(self._site.store, RunQuery(), 0, _MOST_RUNS)
         panels: list[tuple[RunRecord, dict[str, Any]]] = []
-        for run in (Run(self._site.store, record) for record in records if record.status != "running"):
+        for run in (run for run in self._site.newest_runs(_MOST_RUNS) if run.status != "running"):
             if any(record.suite_name == run.record.suite_name for record, _ in panels):
                 continue  # a newer run of the same suite says it already
             if not opinions.judges_asked(self._site.store, run.id, run.record.scoring):
@@ -255,7 +253,6 @@ def _instructed(judge: JudgeSpec, instructions: str) -> JudgeSpec:
 
 
 def _scorer_of(chosen: str, own: ScorerSpec | None) -> ScorerSpec | None:
-    """Return the chosen scorer, or that of the suite."""
     if not chosen:
         return own
     if chosen not in _SCORERS:

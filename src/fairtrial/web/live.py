@@ -38,7 +38,6 @@ class Live:
         ]
 
     def _task(self, request: Request) -> Response:
-        """Show a task that is being prepared."""
         task = self._site.tasks.find(request.path_params["task"])
         return self._site.page(request, "task.html.j2", 200 if task else 404, task=task)
 

@@ -12,7 +12,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fairtrial import pipeline
-from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.config import RunOptions, Suite
 from fairtrial.config.advice import notes, warnings
@@ -21,8 +20,6 @@ from fairtrial.core.errors import FairtrialError, WorkFirstError
 from fairtrial.core.experiment import BENCHMARK_LOCK, DEFAULT_PARAMS
 from fairtrial.core.trust import running_code
 from fairtrial.providers import models
-from fairtrial.store import browsing
-from fairtrial.store.browsing import RunQuery
 from fairtrial.web import files, numbers
 from fairtrial.web.entries import number, parse_number
 from fairtrial.web.runs import await_run
@@ -154,10 +151,9 @@ def _warnings(site: Site, suite: Suite) -> Iterator[str]:
 
 def _seconds(site: Site, suite: Suite, trials: dict[str, int]) -> float | None:
     """Estimate the duration from the latencies in the suite's last run; None if one of them is unknown."""
-    records, _ = browsing.runs_page(site.store, RunQuery(suite=suite.name), 0, 1)
-    if not records or records[0].status == "running":
+    run = next(iter(site.newest_runs(1, suite.name)), None)
+    if run is None or run.status == "running":
         return None
-    run = Run(site.store, records[0])
     summary = site.cache.get(f"summary/{run.id}", [run], RunSummary, numbers.summary)
     medians = {arm.target: arm.latency_ms.p50 for arm in summary.arms} if summary else {}
     latencies = [medians.get(arm.target.id) for arm in suite.arms]

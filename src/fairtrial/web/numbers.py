@@ -12,7 +12,6 @@ import numpy as np
 from fairtrial.analyse.battles import By
 from fairtrial.analyse.compare import compare, compared
 from fairtrial.analyse.comparison import Comparisons
-from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.analyse.leaderboard import Leaderboard, comparison_leaderboard, table_leaderboard
 from fairtrial.analyse.pair_board import PairBoard, pair_board
@@ -138,11 +137,6 @@ def changes(runs: Sequence[Run]) -> RunChanges:
         if pair.verdict in ("better", "worse")
     ]
     return RunChanges(since=older.record.created_at, moved=moved)
-
-
-def kinds(runs: Sequence[Run]) -> KindMeans:
-    """Return the means of one run by kind of case."""
-    return by_kind(runs[0])
 
 
 def board(runs: Sequence[Run], by: By) -> PairBoard:

@@ -13,8 +13,6 @@ from fairtrial.present.charts import needed_chart
 from fairtrial.present.charts.svg import safe
 from fairtrial.present.figures import variance_figure
 from fairtrial.present.words.planning import power_line, steps_line
-from fairtrial.store import browsing
-from fairtrial.store.browsing import RunQuery
 from fairtrial.web import numbers
 from fairtrial.web.cache import patience
 from fairtrial.web.entries import parse_number
@@ -23,7 +21,6 @@ from fairtrial.web.site import Site, url
 
 _POINTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20)  # differences of the curve
 _POWERS = (50, 80, 90, 95)
-_RECENT = 30
 
 
 class Plan:
@@ -35,8 +32,7 @@ class Plan:
 
     def _show(self, request: Request) -> Response:
         params = request.query_params
-        recent, _ = browsing.runs_page(self._site.store, RunQuery(), 0, _RECENT)
-        name = params.get("run", "") or (recent[0].id if recent else "")
+        name = params.get("run", "") or next((run.id for run in self._site.newest_runs(1)), "")
         delta = min(50.0, max(0.5, parse_number(params.get("delta") or "3", "delta", whole=False)))
         power = min(99.0, max(10.0, parse_number(params.get("power") or "80", "power", whole=False)))
         a, b = params.get("a", ""), params.get("b", "")

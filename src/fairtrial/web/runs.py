@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from starlette.datastructures import FormData, QueryParams
@@ -19,6 +20,7 @@ from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.files import delete_kept_files, scored_by
 from fairtrial.store.store import check_tag
+from fairtrial.store.todo import Mode
 from fairtrial.web.cache import LONG, PATIENCE
 from fairtrial.web.entries import number
 from fairtrial.web.files import suite_files
@@ -49,8 +51,8 @@ class Runs:
             Route("/runs/{run}/details", self._details),
             Route("/runs/{run}/variance", self._variance),
             Route("/runs/{run}/stop", form_view(self._stop), methods=["POST"]),
-            Route("/runs/{run}/resume", form_view(self._resume), methods=["POST"]),
-            Route("/runs/{run}/retry", form_view(self._retry), methods=["POST"]),
+            Route("/runs/{run}/resume", form_view(partial(self._continue, mode="resume")), methods=["POST"]),
+            Route("/runs/{run}/retry", form_view(partial(self._continue, mode="retry")), methods=["POST"]),
             Route("/runs/{run}/delete", form_view(self._delete), methods=["POST"]),
             Route("/runs/{run}/tag", form_view(self._tag), methods=["POST"]),
         ]
@@ -129,13 +131,11 @@ class Runs:
         return self._site.page(request, "parts/run_result.html.j2", run=run.record, result=result)
 
     def _details(self, request: Request) -> Response:
-        """Show every pair in words."""
         run = self._site.run(request.path_params["run"])
         details = details_of(self._site.cache, run, wait=LONG)
         return self._site.page(request, "parts/run_details.html.j2", run=run.record, details=details)
 
     def _variance(self, request: Request) -> Response:
-        """Show where the uncertainty comes from."""
         run = self._site.run(request.path_params["run"])
         variance = variance_of(self._site.cache, run, wait=LONG)
         return self._site.page(request, "parts/run_variance.html.j2", run=run.record, variance=variance)
@@ -154,13 +154,7 @@ class Runs:
         task.ended.wait(10)
         return go_to(f"/runs/{run_id}" if task.series_id is None else task.address)
 
-    def _resume(self, request: Request, form: FormData) -> Response:
-        return self._continue(request, form, "resume")
-
-    def _retry(self, request: Request, form: FormData) -> Response:
-        return self._continue(request, form, "retry")
-
-    def _continue(self, request: Request, form: FormData, mode: Any) -> Response:
+    def _continue(self, request: Request, form: FormData, mode: Mode) -> Response:
         run = self._site.run(request.path_params["run"])
         if run.status == "running":
             raise FairtrialError("this run is already in progress")

@@ -33,7 +33,7 @@ _HTTP_PORT = 80  # browsers omit it from the Host header
 LOOPBACK = (HOST, "localhost", "::1")
 
 
-class _Server(uvicorn.Server):
+class _PageServer(uvicorn.Server):
     """One of several servers in a process, which leaves signal handling to the process."""
 
     @contextlib.contextmanager
@@ -94,7 +94,7 @@ async def serve_site(
 @asynccontextmanager
 async def serve_apps(*apps: tuple[ASGIApp, socket.socket]) -> AsyncIterator[None]:
     """Serve every application on its socket until the block is left."""
-    servers = [_Server(uvicorn.Config(app, **_UVICORN_OPTIONS)) for app, _ in apps]
+    servers = [_PageServer(uvicorn.Config(app, **_UVICORN_OPTIONS)) for app, _ in apps]
     sockets = [listener for _, listener in apps]
     tasks = [
         asyncio.create_task(server.serve(sockets=[listener])) for server, listener in zip(servers, sockets, strict=True)

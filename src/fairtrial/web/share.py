@@ -88,7 +88,6 @@ class SharePages:
         return _download(run, ".zip", write)
 
     def _badge(self, request: Request) -> Response:
-        """Send the badge of a run as a picture."""
         run = self._site.run(request.path_params["run"])
         known = numbers_of(self._site.cache, run, wait=LONG)
         if known is None:

@@ -30,9 +30,8 @@ from fairtrial.store.browsing import RunQuery
 from fairtrial.store.store import RunRecord
 from fairtrial.text.printable import printable, significant
 from fairtrial.web import numbers
-from fairtrial.web.cache import NumberCache
+from fairtrial.web.cache import CaseOrders, NumberCache
 from fairtrial.web.markdown import render_markdown
-from fairtrial.web.orders import CaseOrders
 from fairtrial.web.preview import Previews
 from fairtrial.web.section import Link
 from fairtrial.web.sources import code_key
@@ -82,9 +81,9 @@ class Site:
         """Return a run by its id, as used in URLs."""
         return Run(self.store, self.store.run_of_id(name))
 
-    def newest_runs(self, count: int) -> list[Run]:
-        """Return the newest runs of the store, the newest first."""
-        records, _ = browsing.runs_page(self.store, RunQuery(), 0, count)
+    def newest_runs(self, count: int, suite: str = "") -> list[Run]:
+        """Return the newest runs of the store, or of a suite, the newest first."""
+        records, _ = browsing.runs_page(self.store, RunQuery(suite=suite), 0, count)
         return [Run(self.store, record) for record in records]
 
     def preview_origin(self, request: Request) -> str:

@@ -151,7 +151,7 @@ def _case_of(run: Run, position: int) -> Any:
     return run.store.cases(run.plan.id, position, 1)[0]
 
 
-class _Texts(NamedTuple):
+class _ShortenedTrial(NamedTuple):
     """A trial, with its answer shortened to what a page can show."""
 
     record: TrialRecord
@@ -159,9 +159,9 @@ class _Texts(NamedTuple):
     cut: bool
 
 
-def _shortened(trial: TrialRecord) -> _Texts:
+def _shortened(trial: TrialRecord) -> _ShortenedTrial:
     answer = trial.answer or ""
-    return _Texts(trial, answer[:_MAX_CHARACTERS], len(answer) > _MAX_CHARACTERS)
+    return _ShortenedTrial(trial, answer[:_MAX_CHARACTERS], len(answer) > _MAX_CHARACTERS)
 
 
 class ToolStep(NamedTuple):

@@ -25,10 +25,9 @@ from fairtrial.judging.attacks import Resistance, attack_samples, resistance
 from fairtrial.judging.calibration import Calibration, CalibrationSample, load_samples
 from fairtrial.store import Store
 from fairtrial.store.calibrations import add_calibration, calibrations_of
-from fairtrial.store.plans import case_scorers
 from fairtrial.store.rows import encode
 from fairtrial.store.scorings import scoring_choice
-from fairtrial.workflows.stored import check_keys, stored_job, with_judge
+from fairtrial.workflows.stored import check_keys, scorers_of_job, stored_job, with_judge
 
 
 async def acalibrate(
@@ -152,8 +151,7 @@ def as_in_run(store: Store, run_id: str, name: str) -> dict[str, Any]:
     judge = next((one for one in job.settings.judges if one.name == name), None)
     judge = judge or judge_named(name, job.variables, job.folder, text)
     check_keys([judge])
-    own = choice.get("scorer")
-    scorers = [own] if own else [*(arm.scorer for arm in job.arms), *case_scorers(store, job.plan_id)]
+    scorers = scorers_of_job(store, job, choice.get("scorer"))
     return {
         "judge": judge,
         "scorer": next(iter(_marking(scorers)), None),

@@ -66,7 +66,7 @@ class CostEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 def estimate(suite: Suite) -> CostEstimate:
     """Estimate the size and cost of a run of this suite."""
-    arms = [_Arm(arm, suite) for arm in suite.arms]
+    arms = [_ArmToEstimate(arm, suite) for arm in suite.arms]
     others = _Others(suite)
     for case in suite.cases():
         for arm in arms:
@@ -166,7 +166,7 @@ class _Others:
                 self.embedders[name].add(embedding_request(name, text), times)
 
 
-class _Arm:
+class _ArmToEstimate:
     """What an arm is asked, and what its answers cause."""
 
     def __init__(self, arm: Arm, suite: Suite) -> None:
@@ -241,7 +241,6 @@ def _judge_request(judge: JudgeSpec, case: Case | None = None) -> Request:
 
 
 def _as_long(attachment: Attachment) -> File:
-    """Return a file as long as another."""
     return File(media=attachment.media, body=bytes(attachment.size))
 
 

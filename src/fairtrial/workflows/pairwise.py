@@ -86,7 +86,6 @@ def _budget(store: Store, job: Job, saver: Saver) -> Budget:
 
 
 def _chosen_arms(arms: Sequence[Arm], names: Sequence[str]) -> list[int]:
-    """Return the positions of the arms to compare."""
     positions = {arm.name: arm.position for arm in arms}
     unknown = [name for name in names if name not in positions]
     if unknown:
@@ -165,16 +164,13 @@ class _Pairing:
 
     async def _todos(self) -> AsyncIterator[_Todo]:
         for first in range(0, self._store.plan(self._job.plan_id).case_count, _SLICE):
-            for todo in await asyncio.to_thread(self._slice, first):
+            for todo in await asyncio.to_thread(list, self._remaining(first)):
                 if self._bench.budget.exhausted or self._given_up:
                     return
                 yield todo
 
-    def _slice(self, first: int) -> list[_Todo]:
-        """Return the pairs left to compare in a slice of the cases."""
-        return list(self._remaining(first))
-
     def _remaining(self, first: int) -> Iterator[_Todo]:
+        """Yield the pairs left to compare in a slice of the cases."""
         done = self._done(first)
         answers = {
             (row["case_position"], row["repeat"], row["arm_position"]): row

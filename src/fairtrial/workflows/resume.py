@@ -23,11 +23,17 @@ from fairtrial.engine.targets import targets_of
 from fairtrial.engine.watching import Watch
 from fairtrial.pipeline import SeriesPlan, feed_of, settle_status, start_run, work_on
 from fairtrial.store import Store
-from fairtrial.store.plans import case_scorers
 from fairtrial.store.scorings import add_scoring, finish_scoring, scoring_choice, scorings_of
 from fairtrial.store.store import RunRecord
 from fairtrial.store.todo import Mode
-from fairtrial.workflows.stored import check_functions, check_keys, stored_job, with_embedders, with_judge
+from fairtrial.workflows.stored import (
+    check_functions,
+    check_keys,
+    scorers_of_job,
+    stored_job,
+    with_embedders,
+    with_judge,
+)
 
 _MAX_PROBLEMS = 20
 _ENDED = ("completed", "stopped")
@@ -140,9 +146,7 @@ async def next_run(
 
 
 def _scorers(store: Store, job: Job, scorer: ScorerSpec | None = None) -> list[Scorer]:
-    """Build the scorers of a stored plan."""
-    specs = [scorer] if scorer else [*(arm.scorer for arm in job.arms), *case_scorers(store, job.plan_id)]
-    return [build_scorer(spec) for spec in specs]
+    return [build_scorer(spec) for spec in scorers_of_job(store, job, scorer)]
 
 
 def _without_early_stop(store: Store, job: Job) -> Job:

@@ -10,6 +10,7 @@ import msgspec
 
 from fairtrial.config import embedders_named, judge_named, variables_of
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.experiment import ScorerSpec
 from fairtrial.core.fingerprint import LENGTH, code_hash
 from fairtrial.core.functions import MARK, Functions, is_given, own_name
 from fairtrial.core.options import functions_in
@@ -63,13 +64,17 @@ def stored_job(
     )
 
 
+def scorers_of_job(store: Store, job: Job, scorer: ScorerSpec | None = None) -> list[ScorerSpec]:
+    """Return what a stored run is scored by: this scorer, or those of its arms and cases."""
+    return [scorer] if scorer else [*(arm.scorer for arm in job.arms), *case_scorers(store, job.plan_id)]
+
+
 def check_functions(store: Store, job: Job, scorer: dict[str, Any] | None = None) -> None:
     """Raise if a function of a stored run cannot be called here, or is not the one that the run began with.
 
     `scorer` replaces those of the suite.
     """
-    scorers = [scorer] if scorer else [*(arm.scorer for arm in job.arms), *case_scorers(store, job.plan_id)]
-    names = {name for spec in scorers for name in functions_in(spec)}
+    names = {name for spec in scorers_of_job(store, job, scorer) for name in functions_in(spec)}
     called = target_specs(() if job.mode == "rescore" else job.arms, job.settings)
     names |= {spec.model for spec in called if spec.kind == "python_call"}
     recorded = msgspec.json.decode(store.find_run(job.run_id).context).get("code") or {}

@@ -150,7 +150,6 @@ class Poll:
                 yield position, repeat, one, other
 
     def _done(self) -> set[Pair]:
-        """Return the pairs that this voter has already voted on."""
         return {
             (row["case_position"], row["repeat"], row["arm_one"], row["arm_other"])
             for row in votes(self._run.store, self._run.id)
@@ -159,7 +158,6 @@ class Poll:
 
 
 def _right_arm(vote: dict[str, Any]) -> int:
-    """Return the arm that was shown on the right."""
     return int(vote["arm_other"] if vote["left"] == vote["arm_one"] else vote["arm_one"])
 
 

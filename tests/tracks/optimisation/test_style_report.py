@@ -23,7 +23,7 @@ from fairtrial.stats.crossed import Between, CrossedMean, between_columns, sum_o
 from fairtrial.stats.mean import Mean
 from fairtrial.store import Store
 from fairtrial.tracks.optimisation.analysis import optimisation_report
-from fairtrial.tracks.optimisation.commands.optim import _one_by_one
+from fairtrial.tracks.optimisation.commands.options import _one_by_one
 from fairtrial.tracks.optimisation.reports import render_styles, write_styles
 from fairtrial.tracks.optimisation.reports.tex import escaped
 from fairtrial.tracks.optimisation.words import headline
@@ -308,8 +308,8 @@ def test_several_sizes_in_a_row(given, means):
 
 
 def test_every_option_of_run_is_one_of_optim_run():
-    from fairtrial.cli.run import command as run
-    from fairtrial.tracks.optimisation.commands.optim import run as optim_run
+    from fairtrial.cli.commands.running import run
+    from fairtrial.tracks.optimisation.commands.options import run as optim_run
 
     def names(command):
         return {name for parameter in command.params for name in parameter.opts if name.startswith("-")}

@@ -9,20 +9,12 @@ import click
 import yaml
 
 from fairtrial.analyse.run import Run
+from fairtrial.cli.asking import load_dotenv
 from fairtrial.cli.finish import Ending, check_outputs
-from fairtrial.cli.options import (
-    asking_options,
-    budget_option,
-    in_store,
-    load_dotenv,
-    open_store,
-    option,
-    output_option,
-    quiet_option,
-    run_coroutine,
-)
+from fairtrial.cli.options import in_store
 from fairtrial.cli.pairwise import print_pairs
 from fairtrial.cli.run import run_suite
+from fairtrial.cli.start import open_store, run_coroutine
 from fairtrial.config import RunOptions, parse_suite
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.export import export
@@ -31,26 +23,7 @@ from fairtrial.tracks.code_arena.prompts import arena_document, demo_document
 from fairtrial.workflows.pairwise import apair
 
 
-@click.command()
-@click.argument("targets", nargs=-1)
-@option("--prompt", metavar="TEXT", help="Ask for this page; default: the built-in prompts.")
-@option("--judge", metavar="T", help="A model as judge; without one, checks and probes give the score.")
-@option(
-    "--suite",
-    "lender",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Use this suite's providers, prices, parameters, and its models and judge by name.",
-)
-@option("--pairs", is_flag=True, help="Also let the judge compare pages two at a time, in both orders.")
-@option("--case", "cases", multiple=True, metavar="ID", help="Only this built-in prompt; may be repeated.")
-@option("--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="Number of pages for every prompt.")
-@budget_option
-@option("--demo", is_flag=True, help="Use two prepared models and a mock judge: no API key, no network.")
-@output_option
-@asking_options
-@quiet_option
-def command(
+def write_pages(
     targets: tuple[str, ...],
     demo: bool,
     pairs: bool,
@@ -62,10 +35,7 @@ def command(
     lender: Path | None,
     **arena_options: Any,
 ) -> int:
-    """Let TARGETS write web pages, and score them in a real browser: checks, probes, screenshots, a judge.
-
-    A suite file with `suite: code_arena`, or with cases that have `checks:`, has more options.
-    """
+    """Let models write pages, score them, and compare them if asked to."""
     if demo == bool(targets or lender):
         raise click.UsageError(
             "give either the models that should write pages (or --suite, which has some), or --demo, which has its own"

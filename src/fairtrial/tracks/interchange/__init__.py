@@ -8,7 +8,7 @@ PARTS = {
     "results": "results",
     "traces": {"otlp": "traces.otlp", "logfire": "traces.logfire", "langfuse": "traces.langfuse"},
     "commands": {
-        "import": Part("commands.import_:command", "Import results from other tools, or convert their suites.")
+        "import": Part("commands.options:import_", "Import results from other tools, or convert their suites.")
     },
     "reports": {
         "inspect": "formats:INSPECT",

@@ -5,7 +5,7 @@ from fairtrial.core.registry import Part
 PARTS = {
     "commands": {
         "replicate": Part(
-            "command:command", "Repeat the politeness studies on any model: 50 questions, five tones, ten runs."
+            "options:replicate", "Repeat the politeness studies on any model: 50 questions, five tones, ten runs."
         )
     },
 }

@@ -11,20 +11,11 @@ from rich.text import Text
 from fairtrial import pipeline
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.units import in_points
+from fairtrial.cli.asking import load_dotenv
 from fairtrial.cli.console import Console
+from fairtrial.cli.documents import print_json
 from fairtrial.cli.finish import Ending, check_outputs
-from fairtrial.cli.options import (
-    asking_options,
-    budget_option,
-    concurrency_option,
-    load_dotenv,
-    open_store,
-    option,
-    output_option,
-    print_json,
-    quiet_option,
-    run_coroutine,
-)
+from fairtrial.cli.start import open_store, run_coroutine
 from fairtrial.cli.tables import table
 from fairtrial.cli.watch import watcher
 from fairtrial.config import RunOptions, Suite, parse_suite
@@ -44,19 +35,7 @@ _DIFFERENCES = (
 )
 
 
-@click.command()
-@click.argument("targets", nargs=-1)
-@option("--demo", is_flag=True, help="Use a scripted model that is indifferent to tone: no API key, no network.")
-@option("--run", "run_id", metavar="RUN", help="Only analyse an earlier run.")
-@option("--runs", type=click.IntRange(min=1), default=10, show_default=True, help="How many times everything is asked.")
-@option("--limit", type=click.IntRange(min=1, max=50), help="Only N of the 50 questions, drawn at random.")
-@option("--first", type=click.IntRange(min=1, max=50), help="Only the first N of the 50 questions.")
-@concurrency_option
-@budget_option
-@output_option
-@asking_options
-@quiet_option
-def command(
+def replicate_studies(
     targets: tuple[str, ...],
     demo: bool,
     run_id: str | None,
@@ -70,11 +49,7 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Ask TARGETS 50 multiple-choice questions in five tones, from very polite to very rude, ten times.
-
-    This repeats the design of Dobariya and Kumar, "Mind Your Tone" (2025), with questions of our own. Both analyses are
-    shown: the paired t-test over runs that the papers use, and the comparison over questions.
-    """
+    """Ask the questions of the studies, or take an earlier run, and print both analyses."""
     if sum(map(bool, (targets, demo, run_id))) != 1:
         raise click.UsageError("give either the models to ask, or --demo, or --run with a run to analyse")
 
@@ -105,7 +80,7 @@ def _suite(targets: tuple[str, ...], runs: int, options: RunOptions) -> Suite:
 
 def print_replication(result: Replication) -> None:
     """Print accuracies, both analyses side by side, and what differs between them."""
-    console = Console(highlight=False)
+    console = Console()
     for target in dict.fromkeys(tone.target for tone in result.tones):
         tones = [tone for tone in result.tones if tone.target == target]
         console.print(

@@ -6,7 +6,6 @@ import shutil
 import sys
 import textwrap
 from collections import Counter
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import click
 import msgspec
 
 from fairtrial import pipeline
-from fairtrial.cli.options import option
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
 from fairtrial.core.providers import CHOOSE_A_MODEL
@@ -22,83 +20,14 @@ from fairtrial.core.trust import looking_into, running_code
 from fairtrial.foreign.suites import write_suite
 from fairtrial.text.printable import counted
 
-_KINDS = {  # what is imported, if it is not a suite: modules of their own
-    "results": "Import results from other tools as runs: compare, rank, report.",
-    "traces": "Turn recorded calls into cases: OpenTelemetry, Langfuse, Logfire.",
-}
 _MOST_FILES = 10  # that are listed one by one
 _REASONS_SHOWN = 20
 
 
-class _Imports(click.Group):
-    """Every name that is none of the kinds above is a tool, whose suite is converted."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*_KINDS, *_tools()]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in _KINDS:
-            command: click.Command = import_module(f"fairtrial.tracks.interchange.commands.import_{cmd_name}").command
-            return command
-        return _suite_command(cmd_name)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("What to import"):
-            formatter.write_dl([*_KINDS.items(), *((tool, _summary(tool)) for tool in _tools())])
-
-
-def _tools() -> list[str]:
-    return [name.replace("_", "-") for name in registry.parts("importers")]
-
-
-def _summary(tool: str) -> str:
-    if hasattr(registry.load("importers", tool), "certify"):
-        return f"Convert the data of {tool}, and certify its labels."
-    return f"Convert a suite of {tool}."
-
-
-@click.group(cls=_Imports, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-def command() -> None:
-    """Import results from other tools or recorded calls, or convert another tool's suite (`TOOL FILE`)."""
-
-
-def _suite_command(tool: str) -> click.Command:
-    """Return the command that converts suites of a tool, which may come from a plug-in."""
-
-    @click.command(name=tool, help=_SUITE_HELP.format(tool=tool))
-    @click.argument("file", type=click.Path(path_type=Path))
-    @option(
-        "-o", "--output", type=click.Path(path_type=Path), default=Path("suite.yaml"), show_default=True, metavar="FILE"
-    )
-    @option("--force", is_flag=True, help="Overwrite an existing file.")
-    @option(
-        "--run-code",
-        is_flag=True,
-        help="Run what the original has: programs that make tests, reference programs of benchmarks.",
-    )
-    @option(
-        "--sandbox",
-        type=click.Choice(["bubblewrap", "none"]),
-        default="bubblewrap",
-        help="Benchmarks: where their reference programs are run; with none, these have your rights.",
-    )
-    @option(
-        "--answer",
-        type=click.Choice(["value", "code"]),
-        default="value",
-        help="Benchmarks: ask for the optimal value, or for a program that finds it.",
-    )
-    def convert(file: Path, output: Path, force: bool, run_code: bool, sandbox: str, answer: str) -> int:
-        with running_code(run_code):
-            return _convert(tool, file, output, force=force, run_code=run_code, sandbox=sandbox, answer=answer)
-
-    return convert
-
-
-_SUITE_HELP = """Convert FILE, a suite of {tool}, to a fairtrial suite.
-
-Everything that has no counterpart here is listed; nothing is dropped silently. The suite is checked as `validate
---no-keys` does; code of the original that it needs is written next to it."""
+def convert_suite(tool: str, file: Path, output: Path, force: bool, run_code: bool, sandbox: str, answer: str) -> int:
+    """Convert a suite of a tool, and say what is left to do."""
+    with running_code(run_code):
+        return _convert(tool, file, output, force=force, run_code=run_code, sandbox=sandbox, answer=answer)
 
 
 def _convert(tool: str, file: Path, output: Path, *, force: bool, run_code: bool, sandbox: Any, answer: str) -> int:

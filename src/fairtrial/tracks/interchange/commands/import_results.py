@@ -8,13 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairtrial.cli.options import (
-    in_store,
-    option,
-    print_json,
-    store_options,
-    tune_garbage_collector,
-)
+from fairtrial.cli.documents import print_json
+from fairtrial.cli.options import in_store
+from fairtrial.cli.start import tune_garbage_collector
 from fairtrial.foreign.results import Columns
 from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.store import Store
@@ -25,37 +21,8 @@ if TYPE_CHECKING:
     from fairtrial.core.score import Scale
     from fairtrial.tracks.interchange.import_results import Import
 
-_COLUMNS = {
-    "case": "Column with the id of the case.",
-    "arm": "Column with the arm: model, system, variant.",
-    "score": "Column with the score; of logs, the metric that becomes the score.",
-    "repeat": "Column that tells repeats of a case apart.",
-    "category": "Column, or key of the metadata, with the category.",
-    "difficulty": "Column, or key of the metadata, with the difficulty.",
-    "cluster": "Column, or key of the metadata, with what cases have in common.",
-    "cost": "Column with the cost in USD.",
-    "latency": "Column with the time in ms.",
-    "input": "Column with the question.",
-    "expected": "Column with the right answer.",
-    "answer": "Column with the answer.",
-}
 
-
-def _with_columns(function: Any) -> Any:
-    for name, text in reversed(_COLUMNS.items()):
-        function = click.option(f"--{name}", f"column_{name}", metavar="NAME", help=text)(function)
-    return function
-
-
-@click.command(name="results")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@option("--format", "format_", metavar="FORMAT", help="What the files are; found out from their content by default.")
-@_with_columns
-@click.option(
-    "--scale", "scales", multiple=True, metavar="[METRIC=]WORST..BEST", help="Scale of the score or a metric."
-)
-@store_options
-def command(
+def import_files(
     files: tuple[Path, ...],
     format_: str | None,
     scales: tuple[str, ...],
@@ -63,12 +30,7 @@ def command(
     as_json: bool,
     **columns: str | None,
 ) -> None:
-    """Import results from other tools as runs; then compare, rank, gate and report work on them.
-
-    FILES are logs of inspect-ai (.eval, .json), lm-eval, promptfoo (JSON or its database), DeepEval, pydantic-evals,
-    k-eval, Benchmaker, Every Eval Ever, OpenAI evals or HELM, or any table with columns for case, arm and score; or
-    folders with such files. The same file is never imported twice.
-    """
+    """Import results as runs, and print what became of each file."""
     tune_garbage_collector()
     chosen = Columns(**{name.removeprefix("column_"): value for name, value in columns.items()})
     done = import_all(files, store=Store(store), format=format_, columns=chosen, scales=read_scales(scales))

@@ -7,14 +7,13 @@ from pathlib import Path
 import click
 
 from fairtrial.cli.console import Console
-from fairtrial.cli.options import json_option, option, print_json, print_plain_json
+from fairtrial.cli.documents import print_json, print_plain_json
 from fairtrial.cli.tables import table
 from fairtrial.core.errors import FairtrialError
 from fairtrial.text.printable import significant
 from fairtrial.tracks.optimisation.cases import CACHE
 from fairtrial.tracks.optimisation.catalogue import ProblemSelection, baselines, select, verify_all
 from fairtrial.tracks.optimisation.certify import check_solved
-from fairtrial.tracks.optimisation.commands import time_limit_option
 from fairtrial.tracks.optimisation.export import problem_yaml
 from fairtrial.tracks.optimisation.folders import write_answer
 from fairtrial.tracks.optimisation.problem import Baseline, OptimisationProblem
@@ -25,16 +24,7 @@ _OF_PROBLEM = ("id", "family", "n", "difficulty")
 _OF_BASELINE = ("objective", "status", "gap", "bound", "certified", "solver", "version", "seconds")
 
 
-@click.command()
-@click.argument("problem", required=False)
-@click.argument("output", required=False, type=click.Path())
-@option("--list", "listed", is_flag=True, help="List every instance of the default suite.")
-@option("--verify", is_flag=True, help="Solve all instances again and compare.")
-@option("--text", is_flag=True, help="Print the problem as it is sent to models.")
-@option("--export", type=click.Path(), metavar="FILE", help="Write the problem as a problem file; - prints it.")
-@time_limit_option("Time limit for one problem, in seconds.")
-@json_option
-def command(
+def solve_problem(
     problem: str | None,
     output: str | None,
     listed: bool,
@@ -44,15 +34,7 @@ def command(
     time_limit: float,
     as_json: bool,
 ) -> int:
-    """Solve PROBLEM and write the solution to OUTPUT, in the format of an answer.
-
-    PROBLEM is built in (box_qp-10) or a file: YAML or JSON as described in the documentation, MPS, LP, or a Pyomo model
-    (model.py:name, which is executed).
-
-    The reported gap says how closely the solution is certified. HiGHS solves linear and convex problems, SCIP all
-    others; if neither certifies a solution in time, the best one is searched from many starting points. The time limit
-    covers all of it. Results are kept: with a longer limit, the search continues from them.
-    """
+    """Solve a problem, or list, verify, print or export problems."""
     if listed:
         return _list(as_json=as_json)
     if verify:
@@ -131,7 +113,7 @@ def _list(*, as_json: bool) -> int:
         for problem, baseline in zip(problems, solved, strict=True)
     ]
     columns = (*_OF_PROBLEM, *_OF_BASELINE[:3])
-    Console(highlight=False).print(table(columns, cells, names=("id", "family"), words=("difficulty", "status")))
+    Console().print(table(columns, cells, names=("id", "family"), words=("difficulty", "status")))
     return 0
 
 

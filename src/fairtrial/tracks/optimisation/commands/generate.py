@@ -9,10 +9,9 @@ from shlex import quote
 
 import click
 
-from fairtrial.cli.options import json_option, option, print_json, quiet_option
+from fairtrial.cli.documents import print_json
 from fairtrial.text.printable import counted
 from fairtrial.tracks.optimisation.cases import show_progress
-from fairtrial.tracks.optimisation.commands import time_limit_option
 from fairtrial.tracks.optimisation.domains import DOMAINS, GROUPS, stories
 from fairtrial.tracks.optimisation.families import FAMILIES, FIXED
 from fairtrial.tracks.optimisation.generate import Wanted, generate
@@ -21,30 +20,7 @@ _REJECTED_SHOWN = 10
 _INCOMPLETE = 2
 
 
-@click.command("generate")
-@click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False))
-@option("--family", "families", multiple=True, metavar="F", help="A family; may be repeated. --list names them.")
-@option("--n", "sizes", multiple=True, type=click.IntRange(min=1), help="A size; may be repeated. Default: 5.")
-@option("--seed", type=click.IntRange(min=1), default=1, show_default=True, help="Another seed, other problems.")
-@option(
-    "--count",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="Number of problems of every family and size.",
-)
-@option(
-    "--variants",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Number of other wordings of every problem: the same mathematics in another story, order and names.",
-)
-@time_limit_option("Time limit for certifying one problem, in seconds.")
-@option("--list", "listed", is_flag=True, help="List the families, and what --n counts in each.")
-@json_option
-@quiet_option
-def command(
+def generate_problems(
     folder: Path | None,
     families: tuple[str, ...],
     sizes: tuple[int, ...],
@@ -56,11 +32,7 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Generate problems that no model has seen, and write those that a solver certifies into FOLDER.
-
-    The same family, size, seed and number give the same file on every machine. A problem that is not certified within
-    the time limit is thrown away, and said; the exit code is 2 then. Proofs are in certificates.json.
-    """
+    """Generate problems of families, and write those that are certified."""
     if listed:
         return _list(as_json=as_json)
     if folder is None:

@@ -32,7 +32,7 @@ _WIDE = 4  # columns of gaps, likewise
 
 def print_report(report: OptimisationReport, *, by: str | None = None, details: bool = False) -> None:
     """Print the headline, the tables and what else there is to know."""
-    report, console = report.shown(), Console(highlight=False)
+    report, console = report.shown(), Console()
     _print_lines(console, [f"run {report.run_id} · {report.suite}"], "dim")
     _print_tables(console, report, by)
     _print_lines(console, [composite_words(report), second_opinion(report)], "dim")
@@ -47,7 +47,7 @@ def print_report(report: OptimisationReport, *, by: str | None = None, details: 
 
 def print_summary(report: OptimisationReport) -> None:
     """Print what a run of prompt styles ends with: the headline and the guide's tables."""
-    report, console = report.shown(), Console(highlight=False)
+    report, console = report.shown(), Console()
     _print_tables(console, report, None)
     _print_lines(console, [composite_words(report)], "dim")
     _print_lines(console, warnings(report), "yellow")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from fairtrial.cli.options import print_json
+from fairtrial.cli.documents import print_json
 from fairtrial.core.errors import FairtrialError, Problem, ProblemsError
 from fairtrial.text.printable import counted
 
