@@ -21,6 +21,7 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -76,6 +77,8 @@ class _Server:
         with link.makefile("rb") as sent:
             request = json.loads(sent.readline())
         _import(_first_imports(*request[:3]))
+        if request[0] == "fairtrial" and request[1][:1] == ["serve"]:
+            _warm_up_pages()
         imported = os.memfd_create("imported")
         process = os.fork()
         if process == 0:
@@ -201,11 +204,35 @@ def _warm_up() -> None:
         )
         for args in (["run", str(suite)], ["list"], ["show"], ["rank"], ["compare"]):
             CliRunner().invoke(cli, [*args, *store])
-    for name, module in list(sys.modules.items()):  # what somebody has fetched or written is read anew
+    _settle()
+
+
+@cache
+def _warm_up_pages() -> None:
+    """Load what `serve` loads for its first visitor: templates alone take it a second."""
+    from fairtrial.store import Store
+    from fairtrial.web.app import make_app
+    from fairtrial.web.site import Site
+
+    with tempfile.TemporaryDirectory(prefix="forks-") as folder:
+        store = Store(f"sqlite:///{folder}/warm.db")
+        site = Site(store, Path(folder))
+        make_app(site)
+        site.warm_up()
+        site.close()
+        store.close()
+        del site, store
+    _settle()
+    gc.freeze()
+
+
+def _settle() -> None:
+    """Forget what somebody may fetch or write meanwhile, and leave nothing open that a fork would have, too."""
+    for name, module in list(sys.modules.items()):
         if name.startswith(("fairtrial.providers.", "fairtrial.agents.")):
             for function in vars(module).values():
                 getattr(function, "cache_clear", bool)()
-    gc.collect()  # every store is closed before there is a fork
+    gc.collect()  # every store is closed
     assert threading.active_count() == 1
 
 

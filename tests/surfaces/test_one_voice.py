@@ -19,8 +19,12 @@ from click.testing import CliRunner
 from starlette.testclient import TestClient
 
 import fairtrial as ft
-from fairtrial.analyse import pair_comparer, rank
+from fairtrial.analyse import compare, pair_comparer, rank
+from fairtrial.analyse.comparison import Comparison
+from fairtrial.analyse.evidence import Evidence
 from fairtrial.analyse.leaderboard import run_leaderboard
+from fairtrial.analyse.pair_comparer import PairComparer
+from fairtrial.analyse.score_table import ArmScores, ScoreTable
 from fairtrial.cli.finish import Ending
 from fairtrial.cli.main import cli
 from fairtrial.core.errors import FairtrialError
@@ -114,6 +118,29 @@ def numbers_once(monkeypatch: pytest.MonkeyPatch) -> None:
         (rank, "bradley_terry"),
     ):
         monkeypatch.setattr(module, name, once(getattr(module, name)))
+    pairs: dict[Any, Evidence] = {}
+    compared: dict[Any, Comparison] = {}
+
+    def evidence_once(scores: ScoreTable, a: ArmScores, b: ArmScores, metric: str, **options: Any) -> Evidence:
+        key = [metric, scores.weights.tobytes(), pickle.dumps(sorted(options.items()))]
+        key += [content(arm, metric) for arm in (a, b)]
+        return pairs.setdefault(tuple(key), Evidence(scores, a, b, metric, **options))
+
+    def compare_once(comparer: PairComparer, *args: Any, **options: Any) -> Comparison:
+        key = (id(comparer.evidence), comparer._margin, args, *sorted(options.items()))
+        if key not in compared:
+            compared[key] = comparison(comparer, *args, **options)
+        return compared[key]
+
+    comparison = PairComparer.comparison
+    monkeypatch.setattr(compare, "Evidence", evidence_once)
+    monkeypatch.setattr(PairComparer, "comparison", compare_once)
+
+
+def content(arm: ArmScores, metric: str) -> Any:
+    """Return what was read of an arm, from which its comparisons follow."""
+    runs = tuple(run.id for run in arm.source.runs)
+    return arm.label, runs, arm.scales.get(metric), arm.means(metric).tobytes(), arm.failed.tobytes()
 
 
 def truth_of(terminal: Terminal, run: Any, metric: str) -> Truth | None:
