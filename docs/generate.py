@@ -10,6 +10,8 @@ import re
 import subprocess
 import sys
 import types
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -18,7 +20,7 @@ import msgspec
 
 import fairtrial
 from docs import names
-from docs.stubs import stubs
+from docs.stubs import PATHS, stubs
 from fairtrial.cli.main import cli
 from fairtrial.cli.main import commands as all_commands
 from fairtrial.config import case_document, document
@@ -122,20 +124,25 @@ PICTURE_OF_VERDICTS = """\
 PICTURES_ON_SITE = f"![{PAGE_ALT}](pictures/run-light.png#only-light)\n![{PAGE_ALT}](pictures/run-dark.png#only-dark)\n"
 
 
-def pages() -> dict[Path, str]:
+def pages() -> dict[Path, Callable[[], str]]:
+    """Return what writes each page."""
     taken = all((PICTURES / name).exists() for name in ("run-light.png", "run-dark.png"))
     return {
-        DOCS.parent / "README.md": _with_page(
-            DOCS.parent / "README.md", PICTURE_OF_PAGE if taken else PICTURE_OF_VERDICTS
+        DOCS.parent / "README.md": partial(
+            _with_page, DOCS.parent / "README.md", PICTURE_OF_PAGE if taken else PICTURE_OF_VERDICTS
         ),
-        DOCS / "index.md": _with_page(DOCS / "index.md", PICTURES_ON_SITE if taken else ""),
-        FOLDER / "commands.md": commands_page(),
-        FOLDER / "python.md": python_page(),
-        FOLDER / "scorers.md": scorers_page(),
-        FOLDER / "providers.md": providers_page(),
-        FOLDER / "suite.md": suite_page(),
-        **stubs(),
+        DOCS / "index.md": partial(_with_page, DOCS / "index.md", PICTURES_ON_SITE if taken else ""),
+        FOLDER / "commands.md": commands_page,
+        FOLDER / "python.md": python_page,
+        FOLDER / "scorers.md": scorers_page,
+        FOLDER / "providers.md": providers_page,
+        FOLDER / "suite.md": suite_page,
+        **{path: partial(_stub, path) for path in PATHS},
     }
+
+
+def _stub(path: Path) -> str:
+    return stubs()[path]
 
 
 def _with_page(path: Path, picture: str) -> str:
@@ -338,8 +345,8 @@ def main() -> None:
         subprocess.run([sys.executable, "-m", "docs.generate"], cwd=DOCS.parent, check=True)
         return
     FOLDER.mkdir(exist_ok=True)
-    for path, text in pages().items():
-        path.write_text(text, "utf-8")
+    for path, written in pages().items():
+        path.write_text(written(), "utf-8")
 
 
 if __name__ == "__main__":

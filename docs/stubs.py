@@ -20,6 +20,7 @@ import fairtrial
 from fairtrial import plugins
 
 NOTE = "# Written by `python -m docs.generate`; do not edit.\n"
+PATHS = [Path(str(module.__file__)).with_suffix(".pyi") for module in (fairtrial, plugins)]
 _INDENT = " " * 4
 
 
@@ -35,22 +36,25 @@ def stubs() -> dict[Path, str]:
             written = _Written(inspect.unwrap(getattr(fairtrial, name)))
             imports += written.imports()
             forms += written.forms(name, inspect.getdoc(getattr(fairtrial, name)) or "", is_async=name != verb)
-    return dict((_stub(fairtrial, imports, forms), _stub(plugins, _imports(plugins._HOMES), [])))
+    of_library, of_plugins = PATHS
+    return {
+        of_library: _stub(of_library, fairtrial, imports, forms),
+        of_plugins: _stub(of_plugins, plugins, _imports(plugins._HOMES), []),
+    }
 
 
 def _imports(homes: dict[str, tuple[str, ...]]) -> list[str]:
     return [f"from {home} import {name}" for home, names in homes.items() for name in names]
 
 
-def _stub(module: ModuleType, imports: list[str], forms: list[str]) -> tuple[Path, str]:
+def _stub(path: Path, module: ModuleType, imports: list[str], forms: list[str]) -> str:
     doc = f'"""{module.__doc__}"""'
     listed = f"__all__ = [{', '.join(map(repr, module.__all__))},]"
-    path = Path(str(module.__file__)).with_suffix(".pyi")
     text = "\n\n".join([doc, "\n".join(dict.fromkeys(imports)), listed, *forms])
     for command in (["check", "--fix-only", "--quiet", "--select", "I"], ["format"]):
         ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(path), "-"]
         text = subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout
-    return path, NOTE + text
+    return NOTE + text
 
 
 class _Written:

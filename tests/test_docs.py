@@ -32,7 +32,7 @@ KEYS = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: path.name)
 def test_reference_pages_are_current(path):
-    assert path.read_text("utf-8") == pages()[path], "run `python -m docs.generate`"
+    assert path.read_text("utf-8") == pages()[path](), "run `python -m docs.generate`"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPO)))

@@ -14,7 +14,10 @@ from statistics import fmean, median, stdev
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
+
+from tests.lazily import Library
+
+stats = Library("scipy.stats")
 
 TOLERANCE = 1e-6
 FLOOR = 1e-8  # of the denominator of the relative gap

@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 
 import msgspec
-import yaml
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
@@ -49,7 +48,7 @@ def originals() -> dict[str, Original]:
 
 
 def _read(file: Path) -> Original:
-    return msgspec.convert(yaml.safe_load(file.read_text("utf-8")), Original)
+    return msgspec.yaml.decode(file.read_bytes(), type=Original)
 
 
 def page() -> str:
