@@ -94,8 +94,8 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two workers a core (`-n auto`): often a test waits for a process or a server; quick ones (`logical`) wait less."""
-    return (os.cpu_count() or 1) * (3 if config.option.numprocesses == "logical" else 4) // 2
+    """Three workers a core (`-n auto`): a test often waits for a process or a server; quick ones (`logical`) wait less."""
+    return (os.cpu_count() or 1) * (3 if config.option.numprocesses == "logical" else 6) // 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

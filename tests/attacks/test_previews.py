@@ -89,12 +89,10 @@ async def _nothing_is_heard(*more: str, least: int) -> None:
 
 # A hand and a screen need their time, of which a busy machine has none to give: both forms are for `make attacks`.
 @pytest.mark.attacks
-@pytest.mark.timeout(1200)
 async def test_nothing_is_heard_when_a_person_uses_a_page() -> None:
     await _nothing_is_heard(least=35)
 
 
 @pytest.mark.attacks
-@pytest.mark.timeout(3600)
 async def test_nothing_is_heard_when_a_person_uses_any_page() -> None:
     await _nothing_is_heard("all", least=250)

@@ -134,7 +134,9 @@ def _import(names: Sequence[str]) -> None:
 
 
 def _first_imports(name: str, args: list[str], folder: str) -> list[str]:
-    """Return what a script will import of what takes long; else it would, and then this process too."""
+    """Return what a program will import of what takes long; else it would, and then this process too."""
+    if args[:2] == ["-m", "pytest"]:
+        return ["pytest"]
     script = Path(folder, *args[:1])
     return _SLOW.findall(script.read_text("utf-8")) if name == "python" and script.suffix == ".py" else []
 
