@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import numpy as np
-from sqlalchemy import delete, select, update
+from sqlalchemy import bindparam, delete, select, update
 
 from fairtrial.analyse.run import Run
 from fairtrial.config import RunOptions
@@ -71,18 +71,16 @@ def again(run: Run) -> Run:
 def _measure(store: Store, run_id: str, rng: np.random.Generator, skills: np.ndarray) -> None:
     """Set what was measured of every trial: the better an arm, the better all of it, with noise."""
     trials, scores = schema.trials, schema.scores
+    keys = ("case_position", "arm_position", "repeat")
     with store.writing() as connection:
-        keys = ("case_position", "arm_position", "repeat")
-        for row in connection.execute(
-            select(*(trials.c[name] for name in keys)).where(trials.c.run_id == run_id)
-        ).all():
-            place = [getattr(row, name) for name in keys]
+        columns = [trials.c[name] for name in keys]
+        rows = connection.execute(select(*columns).where(trials.c.run_id == run_id).order_by(*columns)).all()
+        of_trials, of_scores = [], []
+        for row in rows:
+            place = {f"at_{name}": getattr(row, name) for name in keys}
             skill = float(np.clip(skills[row.arm_position] + rng.normal(0, 0.1), 0.01, 0.99))
-            where = [trials.c.run_id == run_id, *(trials.c[n] == v for n, v in zip(keys, place, strict=True))]
-            connection.execute(
-                update(trials)
-                .where(*where)
-                .values(latency_ms=round(1000 * (1 - skill), 3), cost_usd=round(0.01 * (1 - skill), 6), unknown_costs=0)
+            of_trials.append(
+                {**place, "latency_ms": round(1000 * (1 - skill), 3), "cost_usd": round(0.01 * (1 - skill), 6)}
             )
             measured = {
                 "absolute_gap": [50 * (1 - skill), None, 0.0],
@@ -90,8 +88,11 @@ def _measure(store: Store, run_id: str, rng: np.random.Generator, skills: np.nda
                 "marks": [1 + 4 * skill, 1.0, 5.0],
                 "depth": [10 * skill, None, None],
             }
-            where = [scores.c.run_id == run_id, *(scores.c[n] == v for n, v in zip(keys, place, strict=True))]
-            connection.execute(update(scores).where(*where).values(metrics=json.dumps(measured).encode()))
+            of_scores.append({**place, "metrics": json.dumps(measured).encode()})
+        for table, values in ((trials, of_trials), (scores, of_scores)):
+            places = [table.c[name] == bindparam(f"at_{name}") for name in keys]
+            changed = update(table).where(table.c.run_id == run_id, *places)
+            connection.execute(changed.values(unknown_costs=0) if table is trials else changed, values)
 
 
 def _fail(store: Store, run_id: str, rng: np.random.Generator) -> None:
