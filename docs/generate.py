@@ -11,7 +11,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -124,15 +124,17 @@ PICTURE_OF_VERDICTS = """\
 PICTURES_ON_SITE = f"![{PAGE_ALT}](pictures/run-light.png#only-light)\n![{PAGE_ALT}](pictures/run-dark.png#only-dark)\n"
 
 
+@cache
 def pages() -> dict[Path, Callable[[], str]]:
     """Return what writes each page."""
+    commands = commands_page()  # now: the help of a command that was used differs
     taken = all((PICTURES / name).exists() for name in ("run-light.png", "run-dark.png"))
     return {
         DOCS.parent / "README.md": partial(
             _with_page, DOCS.parent / "README.md", PICTURE_OF_PAGE if taken else PICTURE_OF_VERDICTS
         ),
         DOCS / "index.md": partial(_with_page, DOCS / "index.md", PICTURES_ON_SITE if taken else ""),
-        FOLDER / "commands.md": commands_page,
+        FOLDER / "commands.md": lambda: commands,
         FOLDER / "python.md": python_page,
         FOLDER / "scorers.md": scorers_page,
         FOLDER / "providers.md": providers_page,
