@@ -68,7 +68,7 @@ class UnevenCoverage(_Caveat, frozen=True, kw_only=True):
     failures: bool
 
 
-class ImportedRun(_Caveat, frozen=True, kw_only=True):
+class ForeignRun(_Caveat, frozen=True, kw_only=True):
     """A run of another tool, and what that did not record."""
 
     run: str
@@ -112,6 +112,6 @@ class GateChanged(_Caveat, frozen=True, kw_only=True):
 
 
 Caveat: TypeAlias = (
-    PlainCaveat | CountCaveat | DifferentCases | RepeatedQuestions | HeavyUnits | UnevenCoverage | ImportedRun
+    PlainCaveat | CountCaveat | DifferentCases | RepeatedQuestions | HeavyUnits | UnevenCoverage | ForeignRun
     | Unfinished | Unranked | ComparedApart | RatedOnFewer | GateChanged
 )  # fmt: skip

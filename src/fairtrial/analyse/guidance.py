@@ -11,8 +11,8 @@ from fairtrial.analyse.caveats import (
     Caveat,
     CountCaveat,
     DifferentCases,
+    ForeignRun,
     HeavyUnits,
-    ImportedRun,
     PlainCaveat,
     RepeatedQuestions,
     UnevenCoverage,
@@ -126,7 +126,7 @@ def _about_imports(scores: ScoreTable) -> Iterator[Caveat]:
             unknown = list(origin["missing"])
             if scores.clusters is None and _CLUSTERS not in unknown:
                 unknown.append(_CLUSTERS)
-            yield ImportedRun(run=run.id, tool=" ".join((origin["tool"], origin["version"])).strip(), unknown=unknown)
+            yield ForeignRun(run=run.id, tool=" ".join((origin["tool"], origin["version"])).strip(), unknown=unknown)
     if scores.matched:
         yield CountCaveat(what="matched_by_question", count=scores.matched)
 

@@ -8,9 +8,9 @@ from fairtrial.analyse.caveats import (
     ComparedApart,
     CountCaveat,
     DifferentCases,
+    ForeignRun,
     GateChanged,
     HeavyUnits,
-    ImportedRun,
     PlainCaveat,
     RatedOnFewer,
     RepeatedQuestions,
@@ -110,7 +110,7 @@ def _uneven_coverage(caveat: UnevenCoverage) -> str:
 
 
 @in_words.register
-def _imported(caveat: ImportedRun) -> str:
+def _imported(caveat: ForeignRun) -> str:
     missing = f", which did not record {', '.join(caveat.unknown)}" if caveat.unknown else ""
     return f"Run {caveat.run} was imported from {caveat.tool}{missing}."
 
