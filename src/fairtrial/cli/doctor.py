@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from fairtrial.cli.asking import load_dotenv
 from fairtrial.cli.documents import print_json
-from fairtrial.cli.main import COMMANDS
+from fairtrial.cli.main import own_commands
 from fairtrial.core import registry
 from fairtrial.reports.formats import OWN
 
@@ -132,7 +132,7 @@ def _versions() -> Iterator[Finding]:
 
 
 def _plugins() -> Iterator[Finding]:
-    taken = {"commands": tuple(COMMANDS), "reports": tuple(form.module for form in OWN)}
+    taken = {"commands": tuple(own_commands()), "reports": tuple(form.module for form in OWN)}
     for line, usable in registry.survey(taken):
         yield Finding("plug-in", line, usable)
 

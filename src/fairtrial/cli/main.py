@@ -16,62 +16,27 @@ from fairtrial.cli.output import clean_streams
 from fairtrial.core import registry
 from fairtrial.core.trust import of_command
 
-# By the file of `commands/` that says what is typed. The one-line descriptions are here and nowhere else, so that
-# listing the commands does not import them.
-_BY_FILE = {
-    "running": {
-        "demo": "Run the built-in suite on the embedded model: no API key, no network.",
-        "init": "Write a commented example suite, ready to run.",
-        "validate": "Check a suite before spending anything: nothing is sent to a model.",
-        "run": "Run a suite.",
-        "resume": "Continue a run that was stopped.",
-        "retry": "Retry the failed trials of a run.",
-        "batches": "Show the batches of a run at their providers, or cancel them.",
-        "rescore": "Score the stored answers of a run again.",
-    },
-    "results": {
-        "list": "List the runs in the store.",
-        "show": "Show a run or one of its trials.",
-        "compare": "Say which of two arms is better, or that nobody can tell yet.",
-        "rank": "Rank the arms, with the range of ranks that each may have.",
-        "cases": "Find hard, uninformative and probably wrong cases, and how few would be enough.",
-        "tools": "Say whether servers, tools and skills help, and how agents use them.",
-        "power": "Estimate how many cases are needed to detect a difference.",
-        "variance": "Show where the uncertainty comes from and what would reduce it.",
-        "gate": "Pass or fail a run, for CI.",
-        "drift": "Watch a suite over time, and say when an arm has changed.",
-    },
-    "keeping": {
-        "report": "Write a run as one self-contained HTML page.",
-        "export": "Write a run to a file: HTML, Markdown, JSON, CSV, Parquet, JUnit and others.",
-        "tag": "Give a run a name that works wherever its id does.",
-        "delete": "Delete runs from the store.",
-        "store": "Check the store for damage, and save what can be read.",
-    },
-    "judging": {
-        "pairwise": "Let a judge compare stored answers, two at a time, in both orders.",
-        "calibrate": "Measure how reliable a judge is.",
-        "label": "Let people label answers, and correct a judge's scores with the labels.",
-        "vote": "Vote between answers without knowing which arm wrote them.",
-    },
-    "setup": {
-        "serve": "Start the web interface: suites, runs, comparisons, judges, votes.",
-        "scorers": "List the scorers and what each is good for.",
-        "models": "List the providers, and their models with prices, context windows and what they take.",
-        "fetch": "Download the weights of the embedded model.",
-        "doctor": "Check what is installed, reachable and configured.",
-    },
-}
-COMMANDS = {name: what for described in _BY_FILE.values() for name, what in described.items()}
+_FILES = ("running", "results", "keeping", "judging", "setup")  # of `commands/`, in the order of the list
 EXIT_INTERRUPTED = 130
 _COMMAND = re.compile(r"`(fairtrial [^`]+)`")
 
 
+def own_commands() -> dict[str, click.Command]:
+    """Return the commands of the core: those typed in `commands/` that say what they do in one line."""
+    return {name: command for file in _FILES for name, command in _typed_in(file).items()}
+
+
+def _typed_in(file: str) -> dict[str, click.Command]:
+    typed = vars(import_module(f"fairtrial.cli.commands.{file}"))
+    return {name: one for name, one in typed.items() if isinstance(one, click.Command) and one.short_help}
+
+
 def commands() -> dict[str, str]:
-    """Return every command with what it does in one line; only that of a plug-in has to be imported for it."""
+    """Return every command with what it does in one line; nothing that a command needs is imported for it."""
+    own = {name: str(command.short_help) for name, command in own_commands().items()}
     others = {name: part.summary for name, part in registry.built_in("commands").items()}
-    plugged = sorted(registry.plugged_parts("commands", COMMANDS).items())
-    return {**COMMANDS, **others, **{name: command.get_short_help_str(100) for name, command in plugged}}
+    plugged = sorted(registry.plugged_parts("commands", own).items())
+    return {**own, **others, **{name: command.get_short_help_str(100) for name, command in plugged}}
 
 
 class _PipeClosedError(Exception):
@@ -82,16 +47,13 @@ class Commands(click.Group):
     """A click group that imports what is typed for a command on demand; `done_by` imports what the command does."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(dict.fromkeys((*COMMANDS, *registry.listed("commands"))))
+        return list(dict.fromkeys((*own_commands(), *registry.listed("commands"))))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        file = next((file for file, described in _BY_FILE.items() if cmd_name in described), None)
-        if file is not None:
-            command: click.Command = getattr(import_module(f"fairtrial.cli.commands.{file}"), cmd_name)
-        elif cmd_name in registry.listed("commands"):
-            command = registry.load("commands", cmd_name)
-        else:
+        own = next((own for file in _FILES if (own := _typed_in(file).get(cmd_name))), None)
+        if own is None and cmd_name not in registry.listed("commands"):
             return None
+        command: click.Command = own or registry.load("commands", cmd_name)
         command.name = cmd_name
         return command
 

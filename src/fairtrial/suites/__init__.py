@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairtrial.core.errors import FairtrialError
-
 _FOLDER = Path(__file__).parent
 KINDS = {
     "qa": "questions with right answers",
@@ -21,6 +19,8 @@ def suite_path(name: str) -> Path:
     """Return the path of a built-in suite."""
     path = _FOLDER / f"{name}.yaml"
     if not path.is_file():
+        from fairtrial.core.errors import FairtrialError  # msgspec: what is typed does without
+
         raise FairtrialError(f"there is no built-in suite `{name}`")
     return path
 

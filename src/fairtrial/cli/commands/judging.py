@@ -18,7 +18,7 @@ from fairtrial.cli.options import (
 )
 
 
-@click.command()
+@click.command(short_help="Let a judge compare stored answers, two at a time, in both orders.")
 @done_by("fairtrial.cli.pairwise:judge_pairs")
 @click.argument("run", default="latest")
 @option("--judge", metavar="T", help="The judge; default: the judges of the run.")
@@ -35,7 +35,7 @@ def pairwise() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Measure how reliable a judge is.")
 @done_by("fairtrial.cli.calibrate:calibrate_judges")
 @click.argument("judge", required=False)
 @option(
@@ -66,7 +66,7 @@ def calibrate() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Let people label answers, and correct a judge's scores with the labels.")
 @done_by("fairtrial.cli.label:label_run")
 @click.argument("run", default="latest")
 @option("--sample", type=click.IntRange(min=1), metavar="N", help="Draw N answers of each arm to label.")
@@ -92,7 +92,7 @@ def label() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Vote between answers without knowing which arm wrote them.")
 @done_by("fairtrial.cli.vote:vote_on_run")
 @click.argument("run", default="latest")
 @option("--by", metavar="NAME", help="Name of the voter; default: your user name.")

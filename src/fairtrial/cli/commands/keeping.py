@@ -5,15 +5,29 @@ from __future__ import annotations
 import click
 
 from fairtrial.cli.options import FILE, done_by, json_option, option, store_option, store_options
-from fairtrial.reports.formats import ENDINGS, NAMES
+
+
+class _NamesFormats(click.Option):
+    """An option whose help names the formats, also those of plug-ins: they are looked up when it is shown."""
+
+    @property
+    def help(self) -> str | None:
+        from fairtrial.reports.formats import ENDINGS, NAMES  # what only help needs
+
+        return self._help and self._help.format(endings=" ".join(ENDINGS), names=" ".join(NAMES))
+
+    @help.setter
+    def help(self, text: str | None) -> None:
+        self._help = text
+
 
 _OUTPUT_HELP = (
-    f"The file to write, ending in one of {' '.join(ENDINGS)}, or - for standard output; may be repeated. "
+    "The file to write, ending in one of {endings}, or - for standard output; may be repeated. "
     "A folder (ending in /) with --format inspect or eee; an address or project, or nothing, with mlflow or wandb."
 )
 
 
-@click.command()
+@click.command(short_help="Write a run as one self-contained HTML page.")
 @done_by("fairtrial.cli.report:write_report")
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @option("-o", "--output", metavar="FILE", help="The file to write; report.html by default.")
@@ -25,15 +39,16 @@ def report() -> None:
     """Write RUN as one self-contained HTML page that opens from disk, without a network; or several as a site."""
 
 
-@click.command()
+@click.command(short_help="Write a run to a file: HTML, Markdown, JSON, CSV, Parquet, JUnit and others.")
 @done_by("fairtrial.cli.export:export_run")
 @click.argument("run", default="latest")
-@option("-o", "--output", "outputs", multiple=True, metavar="FILE", help=_OUTPUT_HELP)
+@option("-o", "--output", "outputs", cls=_NamesFormats, multiple=True, metavar="FILE", help=_OUTPUT_HELP)
 @option(
     "--format",
     "form",
+    cls=_NamesFormats,
     metavar="F",
-    help=f"The format, if the extension does not determine it: one of {' '.join(NAMES)}.",
+    help="The format, if the extension does not determine it: one of {names}.",
 )
 @store_option
 def export() -> None:
@@ -43,7 +58,7 @@ def export() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Give a run a name that works wherever its id does.")
 @done_by("fairtrial.cli.tag:tag_run")
 @click.argument("run", required=False)
 @click.argument("name", required=False)
@@ -56,7 +71,7 @@ def tag() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Delete runs from the store.")
 @done_by("fairtrial.cli.delete:delete_runs")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
@@ -65,7 +80,7 @@ def delete() -> None:
     """Delete runs with all their answers and scores."""
 
 
-@click.group()
+@click.group(short_help="Check the store for damage, and save what can be read.")
 def store() -> None:
     """Maintain the store."""
 

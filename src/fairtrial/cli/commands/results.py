@@ -17,7 +17,7 @@ from fairtrial.cli.options import (
 )
 
 
-@click.command()
+@click.command(short_help="List the runs in the store.")
 @done_by("fairtrial.cli.list:list_runs")
 @option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Show the newest N runs.")
 @option("--ids", is_flag=True, help="Show the full ids, also in a narrow terminal.")
@@ -27,7 +27,7 @@ def list() -> None:
     """List the runs in the store, newest first. Commands take a run's number, its id or a prefix of it, or a tag."""
 
 
-@click.command()
+@click.command(short_help="Show a run or one of its trials.")
 @done_by("fairtrial.cli.show:show_run")
 @click.argument("run", default="latest")
 @click.argument("case", required=False)
@@ -66,7 +66,7 @@ def show() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Say which of two arms is better, or that nobody can tell yet.")
 @done_by("fairtrial.cli.compare:compare_runs")
 @click.argument("runs", nargs=-1)
 @option("--arms", nargs=2, metavar="A B", help="Only these two arms; ARM@RUN if several runs have one.")
@@ -86,7 +86,7 @@ def compare() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Rank the arms, with the range of ranks that each may have.")
 @done_by("fairtrial.cli.rank:rank_runs")
 @click.argument("runs", nargs=-1)
 @option(
@@ -107,7 +107,7 @@ def rank() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Find hard, uninformative and probably wrong cases, and how few would be enough.")
 @done_by("fairtrial.cli.cases:show_cases")
 @click.argument("runs", nargs=-1)
 @option("--all", "everything", is_flag=True, help="Show every case, hardest first.")
@@ -122,7 +122,7 @@ def cases() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Say whether servers, tools and skills help, and how agents use them.")
 @done_by("fairtrial.cli.tools:show_tools")
 @click.argument("run", default="latest")
 @option("-o", "--output", metavar="FILE", help="Write it as Markdown (.md), for a README; - for standard output.")
@@ -135,7 +135,7 @@ def tools() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Estimate how many cases are needed to detect a difference.")
 @done_by("fairtrial.cli.power:show_power")
 @click.argument("runs", nargs=-1)
 @option("--arms", nargs=2, metavar="A B", help="Only these two arms.")
@@ -162,7 +162,7 @@ def power() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Show where the uncertainty comes from and what would reduce it.")
 @done_by("fairtrial.cli.variance:show_variances")
 @click.argument("run", default="latest")
 @option("--case-cost", type=NOT_NEGATIVE, default=1.0, show_default=True, help="Cost of a new case, in answers.")
@@ -171,7 +171,7 @@ def variance() -> None:
     """Show where the uncertainty of RUN comes from, and where the next dollar helps most."""
 
 
-@click.command()
+@click.command(short_help="Pass or fail a run, for CI.")
 @done_by("fairtrial.cli.gate:decide")
 @click.argument("run", default="latest")
 @option("--min-score", type=float, metavar="X", help="Minimum score of every arm.")
@@ -237,7 +237,7 @@ def gate() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Watch a suite over time, and say when an arm has changed.")
 @done_by("fairtrial.cli.drift:show_drift")
 @click.argument("runs", nargs=-1)
 @option("--branch", metavar="NAME", help="All runs of this git branch instead of all tagged ones.")

@@ -24,7 +24,7 @@ from fairtrial.cli.options import (
 from fairtrial.suites import KINDS
 
 
-@click.command()
+@click.command(short_help="Run the built-in suite on the embedded model: no API key, no network.")
 @done_by("fairtrial.cli.demo:run_demo")
 @output_option
 @store_options
@@ -36,7 +36,7 @@ def demo() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Write a commented example suite, ready to run.")
 @done_by("fairtrial.cli.init:write_suite")
 @click.argument("folder", default=".", type=click.Path(file_okay=False, path_type=Path), metavar="[DIR]")
 @option("--kind", type=click.Choice(list(KINDS)), default="qa", help=f"What to start from: {', '.join(KINDS)}.")
@@ -48,7 +48,7 @@ def init() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Check a suite before spending anything: nothing is sent to a model.")
 @done_by("fairtrial.cli.validate:validate_suite")
 @click.argument("suite", type=click.Path(), required=False)
 @option("--schema", is_flag=True, help="Print the JSON schema of suite files.")
@@ -64,7 +64,7 @@ def validate() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Run a suite.")
 @done_by("fairtrial.cli.run:run_file")
 @click.argument("suite", type=click.Path())
 @option("--watch", is_flag=True, help="Run again whenever a file of the suite is saved; implies --cache.")
@@ -86,7 +86,7 @@ _resume_options = together(
 )
 
 
-@click.command()
+@click.command(short_help="Continue a run that was stopped.")
 @done_by("fairtrial.cli.resume:continue_run", mode="resume")
 @_resume_options
 def resume() -> None:
@@ -95,14 +95,14 @@ def resume() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Retry the failed trials of a run.")
 @done_by("fairtrial.cli.resume:continue_run", mode="retry")
 @_resume_options
 def retry() -> None:
     """Retry the failed trials of RUN (an id, a prefix of one, or `latest`); no other trial is run or scored."""
 
 
-@click.command()
+@click.command(short_help="Show the batches of a run at their providers, or cancel them.")
 @done_by("fairtrial.cli.batches:show_batches")
 @click.argument("run", default="latest")
 @option("--cancel", is_flag=True, help="Cancel the batches that have not ended; what is answered by then is kept.")
@@ -115,7 +115,7 @@ def batches() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Score the stored answers of a run again.")
 @done_by("fairtrial.cli.rescore:rescore_run")
 @click.argument("run", default="latest")
 @option("--scorer", metavar="S", help='A scorer\'s name, or JSON: \'{"type": "numeric", "tolerance": 0.05}\'.')

@@ -9,7 +9,7 @@ import click
 from fairtrial.cli.options import done_by, env_addresses_option, json_option, option, store_option, store_options
 
 
-@click.command()
+@click.command(short_help="Start the web interface: suites, runs, comparisons, judges, votes.")
 @done_by("fairtrial.cli.serve:serve_pages")
 @option(
     "--host",
@@ -43,14 +43,14 @@ def serve() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="List the scorers and what each is good for.")
 @done_by("fairtrial.cli.scorers:list_scorers")
 @json_option
 def scorers() -> None:
     """List the scorers: scale, reproducibility, how many runs each needs, and what it is good for."""
 
 
-@click.command()
+@click.command(short_help="List the providers, and their models with prices, context windows and what they take.")
 @done_by("fairtrial.cli.models:show_models")
 @click.argument("names", nargs=-1, metavar="[PROVIDER | PROVIDER:MODEL | SUITE…]")
 @option("--refresh", is_flag=True, help="Fetch the providers' lists and public tables of models and prices.")
@@ -68,14 +68,14 @@ def models() -> None:
     """
 
 
-@click.command()
+@click.command(short_help="Download the weights of the embedded model.")
 @done_by("fairtrial.cli.fetch:fetch_weights")
 @click.argument("model", default="smollm2")
 def fetch() -> None:
     """Download the weights of the embedded MODEL (default smollm2, 98 MB) to the cache folder, once."""
 
 
-@click.command()
+@click.command(short_help="Check what is installed, reachable and configured.")
 @done_by("fairtrial.cli.doctor:check_everything")
 @option("--ping", is_flag=True, help="Send a short message to every configured provider; costs next to nothing.")
 @store_options
