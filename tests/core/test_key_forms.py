@@ -156,7 +156,7 @@ def test_a_key_in_the_environment_is_hidden_under_any_name(kind):
 
 
 async def test_an_imported_run_has_no_key_in_it(store, tmp_path):
-    from fairtrial.tracks.interchange.import_results import aimport_results
+    from fairtrial.tracks.interchange.api import aimport_results
 
     rows = [
         {"id": str(n), "input": text, "answer": text, "score": 1, "model": "m"}
@@ -164,7 +164,7 @@ async def test_an_imported_run_has_no_key_in_it(store, tmp_path):
     ]
     file = tmp_path / "results.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    await aimport_results(file, store=store)
+    await aimport_results(file, store=store.address)
     (record,) = store.runs()
     shown = "".join(f"{trial.input} {trial.answer}" for trial in Run(store, record).trials())
     assert shown.count("[key hidden]") >= 2 * len(rows)

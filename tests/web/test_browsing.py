@@ -14,7 +14,7 @@ import pytest
 from fairtrial.analyse.run import Run
 from fairtrial.store import Store
 from fairtrial.targets import mock
-from fairtrial.web import orders
+from fairtrial.web import cache
 from fairtrial.web.serving import serve_site
 from tests.axe import serious
 from tests.ports import free_port
@@ -154,8 +154,8 @@ async def test_a_page_does_not_wait_for_the_order_of_its_cases(
     """With a million trials, sorting takes longer than a page may: the page comes first, its cases when they are ready."""
     cases = [{"id": f"c{n}", "input": f"Question {n}", "expected": "good" if n % 2 else "bad"} for n in range(4)]
     run = await run_suite(targets=[{"id": "one", "target": "mock:one", "options": {"answer": "good"}}], cases=cases)
-    ready, sort = Event(), orders.ordered_cases
-    monkeypatch.setattr(orders, "ordered_cases", lambda *args: ready.wait(60) and sort(*args))
+    ready, sort = Event(), cache.ordered_cases
+    monkeypatch.setattr(cache, "ordered_cases", lambda *args: ready.wait(60) and sort(*args))
     page = visitor
     await page.goto(f"{site}/runs/{run.id}?sort=mean#cases")
     await page.locator("#case-rows .spinner").wait_for()

@@ -108,6 +108,7 @@ def check_file(path: Path, save: Path | None = None) -> StoreCheck:
                 _copy_schema(source, copy)
                 checks = [_read_table(source, name, copy) for name in tables]
                 # Where the schema's version was lost, it is taken for the current one.
+                copy.execute("DELETE FROM meta WHERE key = 'schema' AND (value GLOB '*[^0-9]*' OR value < '1')")
                 copy.execute("INSERT OR IGNORE INTO meta (key, value) VALUES ('schema', ?)", (str(CURRENT),))
                 copy.commit()
             store = Store(str(save))  # upgrades what an older version wrote

@@ -116,6 +116,7 @@ UPGRADES: dict[int, tuple[Step, ...]] = {
 }
 # A column that needs no step of its own says in the schema since which version there is one: `info={"since": 18}`.
 _LATER = [column for table in schema.metadata.sorted_tables for column in table.c if "since" in column.info]
+_SAVE = "`fairtrial store check --save FILE` recovers the intact rows"
 CURRENT: int = max(*UPGRADES, *(column.info["since"] for column in _LATER))
 
 
@@ -135,7 +136,8 @@ def migrate(connection: Connection) -> None:
     if version == CURRENT:
         return
     if version == 0:
-        schema.metadata.create_all(connection, checkfirst=False)  # the store is empty
+        _clear_unfinished(connection)
+        schema.metadata.create_all(connection, checkfirst=False)
     else:
         for number in range(version + 1, CURRENT + 1):
             for column in _LATER:
@@ -146,11 +148,31 @@ def migrate(connection: Connection) -> None:
     _set_version(connection, CURRENT, new=version == 0)
 
 
+def _clear_unfinished(connection: Connection) -> None:
+    """Remove the empty tables of a store that an earlier version was killed while making; refuse any others."""
+    names = set(inspect(connection).get_table_names())
+    ours = [table for table in schema.metadata.sorted_tables if table.name in names]
+    if not ours:
+        return
+    empty = all(connection.execute(select(*table.primary_key).limit(1)).first() is None for table in ours)
+    if not empty or len(ours) < len(names):
+        raise StoreError(
+            "this database has tables with the names of a store's and no version of their schema: if it is a store, "
+            f"{_SAVE}; otherwise choose another with --store"
+        )
+    schema.metadata.drop_all(connection, tables=ours)
+
+
 def _version(connection: Connection) -> int:
+    """Return the version of the schema; 0 for a store that has none yet."""
     if not inspect(connection).has_table("meta"):
         return 0
     value = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema"))
-    return int(value) if value else 0
+    if value is None:
+        return 0
+    if not value.isascii() or not value.isdecimal() or int(value) < 1:
+        raise StoreError(f"the store is damaged: no fairtrial has the schema `{value[:20]}`; {_SAVE}")
+    return int(value)
 
 
 def _set_version(connection: Connection, version: int, *, new: bool) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
 from shlex import quote
@@ -51,13 +51,18 @@ class Sqlite:
 
     def lock(self, name: str) -> FileLock:
         """Return a lock file in a folder next to the store."""
-        folder = self.path.parent / "locks"
+        folder = self._locks()
         try:
-            folder.mkdir(mode=0o700, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             (folder / f"{name}.lock").touch()
         except OSError:
             raise StoreError(f"{folder} cannot be written: check its permissions, or choose another store") from None
         return FileLock(folder / f"{name}.lock", is_singleton=False)
+
+    def _locks(self) -> Path:
+        """Return the folder of this store's locks: others may be next to it, or be links to it."""
+        path = self.path.resolve()
+        return path.parent / "locks" / path.name
 
     def is_locked(self, name: str) -> bool:
         """Return whether the lock cannot be acquired."""
@@ -72,8 +77,12 @@ class Sqlite:
     def keep_locks(self, names: Iterable[str]) -> None:
         """Do nothing: a lock file is held as long as its process lives."""
 
-    def transaction(self, engine: Engine) -> AbstractContextManager[Connection]:
-        return engine.begin()
+    @contextmanager
+    def transaction(self, engine: Engine) -> Iterator[Connection]:
+        """Be the only writer from the start; the driver by itself begins no transaction before `CREATE TABLE`."""
+        with engine.begin() as connection:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield connection
 
     def serialise(self, connection: Connection, name: str, *, shared: bool = False) -> None:
         """Do nothing: SQLite has one writer at a time."""

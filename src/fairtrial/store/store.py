@@ -108,7 +108,7 @@ class Store:
         with self.engine.connect() as connection:
             current = is_current(connection)
         if not current:
-            with self.dialect.lock("schema"), self.engine.begin() as connection:
+            with self.dialect.lock("schema"), self.dialect.transaction(self.engine) as connection:
                 migrate(connection)
 
     @contextmanager

@@ -1,6 +1,6 @@
 // A series that is not over: counters as they change; the page is drawn anew where a run begins or ends, so that the
 // analysis of several runs appears by itself, also where the series was stopped and is resumed in another tab.
-import { fetchPending, localTimes, say } from "./app.js";
+import { fetchPending, localTimes, lost, say } from "./app.js";
 import { follow, showProgress } from "./progress.js";
 
 const page = () => document.getElementById("series");
@@ -12,6 +12,7 @@ let latest = null;
 async function draw() {
   const reply = await fetch(window.location.href, { headers: { Accept: "text/html" } });
   if (!reply.ok) throw new Error(String(reply.status));
+  lost(""); // the server answers, even if the browser tries to hear its events only in a while
   const part = new DOMParser().parseFromString(await reply.text(), "text/html");
   const fresh = part.getElementById("series");
   for (const fold of page().querySelectorAll("details[open][id]")) {
