@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import re
@@ -18,6 +19,7 @@ from fairtrial.core.trust import of_command
 
 _FILES = ("running", "results", "keeping", "judging", "setup")  # of `commands/`, in the order of the list
 EXIT_INTERRUPTED = 130
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _COMMAND = re.compile(r"`(fairtrial [^`]+)`")
 
 
@@ -142,6 +144,10 @@ def _report_error(error: Exception) -> int:
         context = getattr(error, "ctx", None)
         hint = f"; see `{context.command_path} --help`" if context else ""
         _print_error(error.format_message().rstrip(".") + hint)
+        return 1
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        place = f"{error.filename} " if error.filename else "what this command prints or stores "
+        _print_error(f"{place}cannot be written: {error.strerror}")
         return 1
     if os.environ.get("FAIRTRIAL_DEBUG"):
         raise error

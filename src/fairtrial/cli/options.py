@@ -5,6 +5,7 @@ Every long option is also an environment variable, FAIRTRIAL_<OPTION>.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from functools import wraps
 from importlib import import_module
@@ -18,8 +19,6 @@ from click.core import ParameterSource
 F = TypeVar("F", bound=Callable[..., Any])
 _TYPED_STORE = "fairtrial.store"
 ENV_ADDRESSES = "fairtrial.env_addresses"
-POSITIVE = click.FloatRange(min=0, min_open=True)
-NOT_NEGATIVE = click.FloatRange(min=0)
 FILE = click.Path(path_type=Path)
 
 
@@ -30,13 +29,30 @@ def option(*names: str, **settings: Any) -> Callable[[F], F]:
     return click.option(*names, envvar=variable, show_envvar=False, **settings)
 
 
-class Margin(click.FloatRange):
+class Amount(click.FloatRange):
+    """A number from 0 on; nothing can be compared with `nan`, and nothing reaches `inf`."""
+
+    def __init__(self, *, positive: bool = False) -> None:
+        super().__init__(min=0, min_open=positive)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
+POSITIVE = Amount(positive=True)
+NOT_NEGATIVE = Amount()
+
+
+class Margin(Amount):
     """A number of points above 0."""
 
     name = "points"
 
     def __init__(self) -> None:
-        super().__init__(min=0, min_open=True)
+        super().__init__(positive=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:

@@ -30,6 +30,9 @@ def resolve_arms(source: SuiteSource, document: SuiteDocument, options: RunOptio
     conditions = list(chosen_conditions(source, document, options))
     styled = document.suite is not None and bool(document.suite.own_styles())
     check_scorer(source, ("scorer",), document.scorer)
+    if document.scorer is None:
+        source.problem(("scorer",), "is empty: name a scorer, or leave the key out for `match`")
+        return []
     arms: list[Arm] = []
     for path, entry, spec in targets:
         check_condition_names(source, (*path, "conditions"), entry.conditions, document)
