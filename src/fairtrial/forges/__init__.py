@@ -21,4 +21,4 @@ def discussion(service: str, environment: Mapping[str, str]) -> Discussion | Non
         service = "gitlab" if environment.get("GITLAB_CI") else "github"
     if service not in SERVICES:
         raise FairtrialError(f"comments are for {' and '.join(SERVICES)}, not for `{service}`")
-    return (GitLab if service == "gitlab" else GitHub).of_job(environment)
+    return {"github": GitHub, "gitlab": GitLab}[service].of_job(environment)
