@@ -99,6 +99,9 @@ def test_two_stores_in_one_folder_have_locks_of_their_own(tmp_path):
         assert one.dialect.is_locked("run-1") and not other.dialect.is_locked("run-1")
         with other.lease("run-1"):
             assert other.dialect.is_locked("run-1")
+    folders = [path for path in (tmp_path / "locks").rglob("*") if path.is_dir()]
+    assert {path.name for path in folders} == {"a.db", "b.db"}
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (tmp_path / "locks", *folders))
 
 
 def test_a_link_to_a_store_has_the_locks_of_the_store(tmp_path):

@@ -75,9 +75,8 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        known = self.list_commands(ctx)
-        if args and args[0] not in known and not args[0].startswith("-"):
-            raise click.UsageError(f"unknown command `{args[0]}`{registry.nearest(args[0], known)}")
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            raise click.UsageError(f"unknown command `{args[0]}`{registry.nearest(args[0], self.list_commands(ctx))}")
         name, command, rest = super().resolve_command(ctx, args)
         ctx.with_resource(of_command(name or ""))
         return name, command, rest

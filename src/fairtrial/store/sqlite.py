@@ -53,7 +53,8 @@ class Sqlite:
         """Return a lock file in a folder next to the store."""
         folder = self._locks()
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for part in (folder.parent, folder):  # `parents=True` would let others look into the first
+                part.mkdir(mode=0o700, exist_ok=True)
             (folder / f"{name}.lock").touch()
         except OSError:
             raise StoreError(f"{folder} cannot be written: check its permissions, or choose another store") from None
