@@ -21,4 +21,5 @@ def discussion(service: str, environment: Mapping[str, str]) -> Discussion | Non
         service = "gitlab" if environment.get("GITLAB_CI") else "github"
     if service not in SERVICES:
         raise FairtrialError(f"comments are for {' and '.join(SERVICES)}, not for `{service}`")
-    return {"github": GitHub, "gitlab": GitLab}[service].of_job(environment)
+    known: dict[str, type[GitHub | GitLab]] = {"github": GitHub, "gitlab": GitLab}
+    return known[service].of_job(environment)
