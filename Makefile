@@ -10,7 +10,7 @@ UV := env $${PIP_CERT:+SSL_CERT_FILE=$$PIP_CERT} $(BIN)/uv pip install --quiet -
 # uv installs in seconds what takes pip minutes; where uv cannot, for it does not read pip's configuration, pip does.
 INSTALL = { $(PIP) uv && $(UV) --editable '$(1)' 2> /dev/null; } || $(PIP) --editable '$(1)'
 
-.PHONY: demo setup test test-changed test-quick attacks mutants check lint format docs recipes recording bench bench-size bench-rivals screenshots lock clean
+.PHONY: demo setup test test-changed test-quick attacks torture mutants check lint format docs recipes recording bench bench-size bench-rivals screenshots lock clean
 
 demo: .venv/.demo  ## from nothing to a table of scores, on a model that runs on your CPU
 	@$(BIN)/fairtrial demo
@@ -30,6 +30,9 @@ test-quick: setup  ## a minute and a half: no browser, no model, no simulation, 
 
 attacks: setup  ## every attack in its long form: hostile suites, pages, archives, answers
 	REQUIRE_LIBRARIES=1 $(BIN)/pytest -n 2 --dist loadfile tests/attacks tests/webpage/test_leaks.py -m "attacks or not attacks"
+
+torture: setup  ## kills, faults and odd inputs for half an hour; ARGS="60 --seed 7" for an hour
+	REQUIRE_LIBRARIES=1 $(BIN)/python -m tests.torture $(ARGS)
 
 mutants: setup  ## whether the tests would notice: 200 small changes to the code
 	$(BIN)/python -m benchmarks.mutants
