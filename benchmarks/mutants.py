@@ -189,9 +189,10 @@ def measure(folder: Path) -> Coverage:
     read.read()
     tests: dict[str, dict[int, list[str]]] = {}
     for file in read.measured_files():
-        if "fairtrial" not in file:
+        _, ours, inside = file.rpartition(f"/{PACKAGE}/")  # the last: clones are called `fairtrial`, too
+        if not ours:
             continue
-        name = str(PACKAGE / file.split("/fairtrial/", 1)[1])
+        name = str(PACKAGE / inside)
         by_line = read.contexts_by_lineno(file)
         tests[name] = {
             line: sorted({context.rpartition("|")[0] for context in contexts if context})
