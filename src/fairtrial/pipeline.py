@@ -53,6 +53,7 @@ from fairtrial.engine.watching import Watch
 from fairtrial.foreign.suites import Imported, read_foreign, suite_text
 from fairtrial.store import Store, ledger, totals
 from fairtrial.store.files import kept_journals, kept_workspaces
+from fairtrial.store.lease import RunLease
 from fairtrial.store.planned import Planned, planned_cases
 from fairtrial.store.plans import write_plan
 from fairtrial.store.scorings import finish_scoring
@@ -212,10 +213,10 @@ async def start_run(
         context |= {"order": RANDOM, **(facts or {})}
         judged = any(scorer.needs_judge() for scorer in scorers)
         job = msgspec.structs.replace(job, arms=with_tools(job.arms, inventory), judged=judged)
-        with store.lease(job.run_id):
+        with store.lease(job.run_id) as lease:
             async with CaseFeed(write_plan()) if write_plan else feed_of(store, job) as feed:
                 await feed.wait_for(1)  # then the plan is stored
-                store.add_run(
+                lease.add_run(
                     {
                         "id": job.run_id,
                         "plan_id": job.plan_id,
@@ -225,14 +226,20 @@ async def start_run(
                     }
                 )
                 scoring = Scoring(job.folder, on_refusal=job.settings.on_refusal, functions=job.functions)
-                return await work_on(store, job, targets, scoring, feed, watch)
+                return await work_on(store, lease, job, targets, scoring, feed, watch)
 
 
 # -- session -------------------------------------------------------------------------------------
 
 
 async def work_on(
-    store: Store, job: Job, targets: dict[str, Target], scoring: Scoring, feed: CaseFeed, watch: Watch | None
+    store: Store,
+    lease: RunLease,
+    job: Job,
+    targets: dict[str, Target],
+    scoring: Scoring,
+    feed: CaseFeed,
+    watch: Watch | None,
 ) -> Run:
     """Do one session of work on a run whose lease we hold, then set the run's status."""
     progress = Progress([arm.name for arm in job.arms], totals.planned_trials(store, job.plan_id, job.arms))
@@ -245,12 +252,11 @@ async def work_on(
     job = msgspec.structs.replace(
         job, workspaces=kept_workspaces(store, job.run_id), journals=kept_journals(store, job.run_id)
     )
-    ledger.settle_crash(store, job.run_id)
     spent = ledger.charged(store, job.run_id, job.series_id) if job.settings.budget_usd is not None else 0.0
     order_key = store.run_of_id(job.run_id).order_key
-    engine = Engine(job, targets, store, scoring, feed, progress, order_key=order_key, spent=spent)
+    engine = Engine(job, targets, store, lease, scoring, feed, progress, order_key=order_key, spent=spent)
     if job.mode != "rescore":
-        store.set_run(job.run_id, status="running", reason=None, ended_at=None)
+        lease.set_run(status="running", reason=None, ended_at=None)
     analysis_import = asyncio.create_task(_import_analysis(feed))
     try:
         async with watch(engine) if watch else nullcontext():
@@ -258,22 +264,23 @@ async def work_on(
         if feed.complete:
             await analysis_import
         if job.mode == "rescore" and engine.halt is None:
-            _use_scoring(store, job.run_id, scoring.number)
+            _use_scoring(store, lease, scoring.number)
     finally:
         analysis_import.cancel()
-        Waiting(_STATUS_PATIENCE).call(_set_status, store, job, engine.halt)
-        if any(getattr(target, "refused", None) for target in targets.values()):
-            Waiting(_STATUS_PATIENCE).call(_record_what_was_learned, store, job, targets)
+        if not lease.lost:
+            Waiting(_STATUS_PATIENCE).call(_set_status, store, lease, job, engine.halt)
+            if any(getattr(target, "refused", None) for target in targets.values()):
+                Waiting(_STATUS_PATIENCE).call(_record_what_was_learned, store, lease, job, targets)
     if engine.halt is not None:
         _raise_if_unfinished(job, engine.halt)
     return Run(store, store.find_run(job.run_id))
 
 
-def _record_what_was_learned(store: Store, job: Job, targets: dict[str, Target]) -> None:
+def _record_what_was_learned(store: Store, lease: RunLease, job: Job, targets: dict[str, Target]) -> None:
     """Correct the record of what was sent if a server refused a part of it."""
     known = msgspec.json.decode(store.find_run(job.run_id).context)
     context = with_what_was_learned(known, job.arms, targets)
-    store.set_run(job.run_id, context=canonical_json(job.variables.hide_all(context)))
+    lease.set_run(context=canonical_json(job.variables.hide_all(context)))
 
 
 async def _import_analysis(feed: CaseFeed) -> None:
@@ -301,39 +308,40 @@ def _raise_if_unfinished(job: Job, halt: Halt) -> None:
         )
 
 
-def _use_scoring(store: Store, run_id: str, number: int) -> None:
+def _use_scoring(store: Store, lease: RunLease, number: int) -> None:
     """Make a new scoring the run's current one, provided it scored anything."""
+    run_id = lease.run_id
     if not any(arm.scored for arm in totals.arm_totals(store, run_id, number).values()):
         reasons = totals.failure_reasons(store, run_id, number)
         reason = next(iter(reasons), ("", "there are no answers", 0))[1]
         raise FairtrialError(f"no answer could be scored ({reason}); the old scores stay current")
-    finish_scoring(store, run_id, number)
+    finish_scoring(lease, number)
 
 
 # -- status --------------------------------------------------------------------------------------
 
 
-def _set_status(store: Store, job: Job, halt: Halt | None) -> None:
+def _set_status(store: Store, lease: RunLease, job: Job, halt: Halt | None) -> None:
     """Set the run's status; it is completed only if every planned trial has a score."""
     status = _completeness(store, store.find_run(job.run_id), job.arms)
     if status == "incomplete" and job.stopped is not None and job.mode != "resume":
         status = "stopped"  # retrying or rescoring does not make a stopped run incomplete
     if job.mode == "rescore":  # rescoring does not change when the run ended
-        store.set_run(job.run_id, status=status)
+        lease.set_run(status=status)
         return
     if halt is not None and halt.interrupted:
         status = "interrupted"
     elif halt is not None and halt.decided and status == "incomplete":
         status = "stopped"
     reason = halt.reason if halt else job.stopped if status == "stopped" else None
-    store.set_run(job.run_id, status=status, reason=reason, ended_at=time.time())
+    lease.set_run(status=status, reason=reason, ended_at=time.time())
 
 
-def settle_status(store: Store, record: RunRecord) -> None:
+def settle_status(store: Store, lease: RunLease, record: RunRecord) -> None:
     """Update a run's status after its scores changed: completed if every planned trial has one; keep its end time."""
     if record.status in ("completed", "incomplete"):
         arms = store.arms(store.plan(record.plan_id))
-        store.set_run(record.id, status=_completeness(store, record, arms))
+        lease.set_run(status=_completeness(store, record, arms))
 
 
 def _completeness(store: Store, record: RunRecord, arms: tuple[Arm, ...]) -> str:

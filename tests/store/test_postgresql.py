@@ -10,9 +10,10 @@ import pytest
 from sqlalchemy import func, select
 
 from fairtrial import pipeline
-from fairtrial.core.errors import FairtrialError, StoreError, StoreUnreachableError
+from fairtrial.core.errors import FairtrialError, RunLostError, StoreError, StoreUnreachableError
 from fairtrial.store import Store, schema, waiting
 from fairtrial.store.address import dialect_of, shown
+from fairtrial.store.lease import RunLease
 from fairtrial.workflows.resume import aresume
 from tests import forks
 from tests.conftest import numbered
@@ -124,7 +125,7 @@ def opened(postgres_url) -> Iterator[Store]:
     store.close()
 
 
-def _charge(store: Store) -> None:
+def _charge(store: Store | RunLease) -> None:
     store.write(
         {"ledgers": [{"run_id": "r", "cost_usd": 1.0, "charged_usd": 1.0, "unknown_costs": 0, "at_risk_usd": 0.0}]}
     )
@@ -164,21 +165,22 @@ def test_a_commit_that_is_not_received_is_an_error_and_writes_nothing(opened, mo
 
 
 def test_a_lock_that_was_lost_is_acquired_again(opened, postgres, postgres_url):
-    with opened.lease("r"):
+    with opened.lease("r") as lease:
         _terminate(postgres, postgres_url)
         assert not dialect_of(postgres_url).is_locked("r")
-        _charge(opened)
+        _charge(lease)
         assert dialect_of(postgres_url).is_locked("r")
     assert not dialect_of(postgres_url).is_locked("r")
 
 
-def test_a_run_that_another_process_has_taken_over_is_left_to_it(opened, postgres, postgres_url, monkeypatch):
-    monkeypatch.setattr("fairtrial.store.advisory._PATIENCE", 0.1)
+def test_a_run_that_another_process_has_taken_over_is_left_to_it(opened, postgres, postgres_url):
     other = Store(postgres_url)
-    with opened.lease("r"):
+    with pytest.raises(RunLostError, match="another process now works on r"), opened.lease("r") as lease:
         _terminate(postgres, postgres_url)
-        with other.lease("r"), pytest.raises(StoreError, match="another process now works on r"):
-            _charge(opened)
+        with other.lease("r"), pytest.raises(RunLostError):
+            _charge(lease)
+        assert not dialect_of(postgres_url).is_locked("r")
+        _charge(lease)  # also when the other one has ended
     assert _charged(other) == 0.0
     other.close()
 

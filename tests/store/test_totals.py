@@ -99,6 +99,7 @@ async def test_a_batch_that_was_not_submitted_is_over(run_suite, store):
             "batch_requests": [request_row(run.id, place, done=False) for place in places],
         }
     )
-    void_batch(store, run.id, batches[0])
+    with store.lease(run.id) as lease:
+        void_batch(lease, batches[0])
     assert [batch.ended_at is None for batch in batches_of(store, run.id)] == [False, True]
     assert open_requests(store, run.id) == [places[1]]

@@ -6,7 +6,8 @@ FairtrialError            the user has to act: one sentence says what to do; the
 │   ├── StoreBusyError    the store cannot be used for now; nothing was written, and waiting may help
 │   │   ├── StoreLockedError       another program has locked it
 │   │   └── StoreUnreachableError  the connection to the database was lost
-│   └── BadRowError       the store cannot hold this row; other rows are not affected
+│   ├── BadRowError       the store cannot hold this row; other rows are not affected
+│   └── RunLostError      another process has taken over the run that this session worked on
 ├── NoSuchRunError        no run of the store has the name
 ├── TargetUnusableError   a target can never answer as configured (key, model name, address)
 ├── NotInstalledError     an extra is missing
@@ -72,6 +73,12 @@ class StoreUnreachableError(StoreBusyError):
 
 class BadRowError(StoreError):
     """A row that the store cannot hold; other rows are stored."""
+
+
+class RunLostError(StoreError):
+    """Another process has taken over the run, or deleted it: this session can add nothing to it any more."""
+
+    exit_code = 2
 
 
 class NoSuchRunError(FairtrialError):

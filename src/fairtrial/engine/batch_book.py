@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from fairtrial.core.batch import BatchPlace, BatchRecord
 from fairtrial.store import Store
 from fairtrial.store.batches import batches_of, open_requests, void_batch
+from fairtrial.store.lease import RunLease
 from fairtrial.store.waiting import Waiting
 
 Save = Callable[[BatchRecord, Sequence[BatchPlace]], Awaitable[None]]
@@ -16,9 +17,9 @@ Save = Callable[[BatchRecord, Sequence[BatchPlace]], Awaitable[None]]
 class BatchBook:
     """Reads what earlier sessions left, and writes through the session's own transactions."""
 
-    def __init__(self, store: Store, run_id: str, save: Save) -> None:
-        self.run_id = run_id
-        self._store, self._save = store, save
+    def __init__(self, store: Store, lease: RunLease, save: Save) -> None:
+        self.run_id = lease.run_id
+        self._store, self._lease, self._save = store, lease, save
         self._records: dict[int, BatchRecord] = {}
         self._pending: dict[str, BatchPlace] = {}
         self._last = 0
@@ -45,5 +46,5 @@ class BatchBook:
         await self._save(batch, places)
 
     async def void(self, batch: BatchRecord) -> None:
-        await asyncio.to_thread(Waiting().call, void_batch, self._store, self.run_id, batch)
+        await asyncio.to_thread(Waiting().call, void_batch, self._lease, batch)
         self._pending = {key: place for key, place in self._pending.items() if place.batch != batch.number}

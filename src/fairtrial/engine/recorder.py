@@ -17,8 +17,9 @@ from fairtrial.core.trial import Trial
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.job import Job
 from fairtrial.engine.scoring import Scoring
-from fairtrial.store import Saver, Store, rows
+from fairtrial.store import Saver, rows
 from fairtrial.store.batches import batch_row, request_row
+from fairtrial.store.lease import RunLease
 from fairtrial.store.ledger import ledger_row
 
 _LARGE = 2**19  # bytes; the changes of a trial that are unpacked in a thread
@@ -28,9 +29,11 @@ _ROUNDING_ERROR = 1e-12  # USD; smaller amounts are floating-point rounding erro
 class Recorder:
     """Writes one session's rows and keeps its budget up to date."""
 
-    def __init__(self, store: Store, job: Job, scoring: Scoring, spent: float, waiting: Callable[[str], None]) -> None:
+    def __init__(
+        self, lease: RunLease, job: Job, scoring: Scoring, spent: float, waiting: Callable[[str], None]
+    ) -> None:
         self._job, self._scoring = job, scoring
-        self._saver = Saver(store.write, waiting)
+        self._saver = Saver(lease.write, waiting, lease.keep_late)
         self.budget = Budget(job.settings.budget_usd, spent, keep=self._save_at_risk)
 
     async def __aenter__(self) -> Recorder:
@@ -51,7 +54,7 @@ class Recorder:
         await self._saver.flush()
         unrecorded = self.budget.unrecorded
         if unrecorded.charged > _ROUNDING_ERROR or unrecorded.unknown or self.budget.limited:
-            self._saver.save("ledgers", ledger_row(self._job.run_id, 0.0, unrecorded))
+            self._saver.save("ledgers", ledger_row(self._job.run_id, 0.0, unrecorded), paid=unrecorded)
 
     async def save_outcome(self, trial: Trial, outcome: Outcome) -> Outcome:
         """Store an answer or a failure. An answer that cannot be stored becomes a failure with the same cost."""
@@ -59,6 +62,7 @@ class Recorder:
         if outcome.turns:
             unrecorded -= total(turn.cost for turn in outcome.turns)
         recorded = partial(self.budget.recorded, unrecorded)
+        paid = None if outcome.cached or outcome.batched else _paid(outcome.result, unrecorded)
         for number, turn in enumerate(outcome.turns):
             # In the same transaction: from now on their cost is in the trial's row.
             self._save_turn(trial, number, msgspec.structs.replace(turn, cost=Cost()))
@@ -66,12 +70,12 @@ class Recorder:
         row = rows.trial_row(self._job.run_id, trial, outcome, self._job.variables)
         self._save_batched(outcome.batched)
         try:
-            await self._saver.save("trials", row, recorded)
+            await self._saver.save("trials", row, recorded, paid)
         except BadRowError as error:
             failure = Failure(kind="malformed", message=f"the answer cannot be stored ({error})")
             outcome = msgspec.structs.replace(outcome, result=failure)
             row = rows.trial_row(self._job.run_id, trial, outcome, self._job.variables)
-            await self._saver.save("trials", row, recorded)
+            await self._saver.save("trials", row, recorded, paid)
         return outcome
 
     def _save_batched(self, places: Iterable[BatchPlace]) -> None:
@@ -88,7 +92,7 @@ class Recorder:
     async def save_turn(self, trial: Trial, number: int, turn: EarlierTurn, cost: Cost) -> None:
         """Store a turn of a conversation that goes on; `cost` is that of the last call, which its row has now."""
         await self._save_changes(trial, turn.answer, number)
-        await self._save_turn(trial, number, turn, partial(self.budget.recorded, cost))
+        await self._save_turn(trial, number, turn, partial(self.budget.recorded, cost), cost)
 
     async def _save_changes(self, trial: Trial, result: Answer | Failure, turn: int | None = None) -> None:
         """Store what an agent changed in its workspace, in the same transaction as its answer or before."""
@@ -101,11 +105,15 @@ class Recorder:
             self._saver.save(table, row)
 
     def _save_turn(
-        self, trial: Trial, number: int, turn: EarlierTurn, then: Callable[[], None] | None = None
+        self,
+        trial: Trial,
+        number: int,
+        turn: EarlierTurn,
+        then: Callable[[], None] | None = None,
+        paid: Cost | None = None,
     ) -> asyncio.Future[None]:
-        return self._saver.save(
-            "turns", rows.turn_row(self._job.run_id, trial, number, turn, self._job.variables), then
-        )
+        row = rows.turn_row(self._job.run_id, trial, number, turn, self._job.variables)
+        return self._saver.save("turns", row, then, paid)
 
     async def save_score(self, trial: Trial, result: Score | Unscored) -> None:
         """Store a score together with every verdict behind it."""
@@ -134,7 +142,16 @@ class Recorder:
                 "judgements",
                 rows.judgement_row(run_id, trial, number, judgement, self._job.variables),
                 partial(self.budget.recorded, judgement.cost),
+                judgement.cost if judgement.asked and not judgement.batched else None,
             )
             for judgement in result.judgements
             if judgement.stored != number and (judgement.asked or judgement.stored is not None)
         ]
+
+
+def _paid(result: Answer | Failure, cost: Cost) -> Cost | None:
+    """Return what a row that comes too late has cost; None if nothing would be lost with it.
+
+    The results of batches are not lost: whoever has the run collects them, too.
+    """
+    return cost if isinstance(result, Answer) or cost.charged or cost.unknown else None

@@ -38,6 +38,7 @@ from fairtrial.engine.workers import for_each
 from fairtrial.judging.trying import try_judge
 from fairtrial.providers.retirement import gone
 from fairtrial.store import Store
+from fairtrial.store.lease import RunLease
 from fairtrial.store.todo import next_step
 
 
@@ -49,6 +50,7 @@ class Engine:
         job: Job,
         targets: dict[str, Target],
         store: Store,
+        lease: RunLease,
         scoring: Scoring,
         feed: CaseFeed,
         progress: Progress,
@@ -69,8 +71,8 @@ class Engine:
         self._decision: Decision | None = None
         self._case_completed = asyncio.Event()  # wakes lanes that were too far ahead
         self._reader = StoreReader(store, self.job, scoring.number)
-        self._recorder = Recorder(store, self.job, scoring, spent, progress.wait)
-        self._book = BatchBook(store, job.run_id, self._recorder.save_batch)
+        self._recorder = Recorder(lease, self.job, scoring, spent, progress.wait)
+        self._book = BatchBook(store, lease, self._recorder.save_batch)
         self._executor = self._executor_of(targets, scoring)
         self._with_workspaces = {arm.target.id for arm in job.arms if _uses_workspace(arm.target.kind)}
         progress.held = self._executor.held

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import MutableMapping
+from contextlib import suppress
 from types import TracebackType
 
 from filelock import Timeout
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from fairtrial.core.errors import StoreError
 from fairtrial.store.dialect import Dialect, translated
-
-_PATIENCE = 5.0  # seconds that a lost lock is waited for: another process may look at it for a moment
-Held = MutableMapping[str, "AdvisoryLock"]
 
 
 class AdvisoryLock:
     """A lock on a connection of its own."""
 
-    def __init__(self, dialect: Dialect, sessions: Engine, held: Held, name: str, key: int) -> None:
-        """`held` are the locks of this process, by name."""
-        self._dialect, self._sessions, self._held = dialect, sessions, held
+    def __init__(self, dialect: Dialect, sessions: Engine, name: str, key: int) -> None:
+        self._dialect, self._sessions = dialect, sessions
         self._name, self._key = name, key
         self._connection: Connection | None = None
 
@@ -36,7 +31,6 @@ class AdvisoryLock:
                 connection.close()
                 raise
         self._connection = connection
-        self._held[self._name] = self
         return self
 
     def _wait(self, connection: Connection, timeout: float, poll_interval: float) -> None:
@@ -48,28 +42,21 @@ class AdvisoryLock:
             time.sleep(poll_interval)
 
     def keep(self) -> None:
-        """Acquire the lock again if its connection was lost; raise an error if another process has it now."""
+        """Acquire the lock again if its connection was lost, unless another process has it now.
+
+        It only keeps others from beginning; whose run it is, the run's epoch says.
+        """
         if self._connection is not None:
             try:
                 self._connection.exec_driver_sql("SELECT 1")
             except DBAPIError:
-                self._drop()
+                self.release()
             else:
                 return
-        try:
-            self.acquire(timeout=_PATIENCE)
-        except Timeout:
-            raise StoreError(
-                f"the connection to {self._dialect.place} was lost, and another process now works on {self._name}: "
-                "what was stored is safe, and this process stops"
-            ) from None
+        with suppress(Timeout):
+            self.acquire(timeout=0)
 
     def release(self) -> None:
-        if self._held.get(self._name) is self:
-            del self._held[self._name]
-        self._drop()
-
-    def _drop(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()  # which ends the session, and with it the lock

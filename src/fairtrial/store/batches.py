@@ -10,6 +10,7 @@ from sqlalchemy import func, select, update
 
 from fairtrial.core.batch import BatchPlace, BatchRecord
 from fairtrial.store import schema
+from fairtrial.store.lease import RunLease
 from fairtrial.store.store import Store
 
 
@@ -46,11 +47,11 @@ def open_counts(store: Store, run_id: str) -> dict[int, int]:
     return dict(store.fetch(query.group_by(table.c.batch)))
 
 
-def void_batch(store: Store, run_id: str, batch: BatchRecord) -> None:
+def void_batch(lease: RunLease, batch: BatchRecord) -> None:
     """Note that a batch was not submitted, or has no results: its requests cost nothing, and are asked again."""
     requests, batches = schema.batch_requests, schema.batches
-    of_batch = (requests.c.run_id == run_id, requests.c.batch == batch.number)
-    with store.writing() as connection:
+    of_batch = (requests.c.run_id == lease.run_id, requests.c.batch == batch.number)
+    with lease.writing() as connection:
         connection.execute(update(requests).where(*of_batch).values(done=True))
-        this = (batches.c.run_id == run_id, batches.c.number == batch.number)
+        this = (batches.c.run_id == lease.run_id, batches.c.number == batch.number)
         connection.execute(update(batches).where(*this).values(ended_at=time.time()))

@@ -282,10 +282,15 @@ def show_counts(store: Store, run: RunRecord) -> dict[str, int]:
 
 
 def stamp(store: Store, run: RunRecord) -> str:
-    """Return a string that changes when a scoring, label, vote, pair or calibration is added to a finished run."""
+    """Return a string that changes when anything is added to a finished run, or a calibration to the store."""
     parts = [run.status, run.scoring, run.ended_at]
     with store.reading() as connection:
-        for table, when in (("labels", "labelled_at"), ("votes", "voted_at"), ("pairs", "judged_at")):
+        for table, when in (
+            ("labels", "labelled_at"),
+            ("votes", "voted_at"),
+            ("pairs", "judged_at"),
+            ("late", "kept_at"),
+        ):
             columns = schema.metadata.tables[table].c
             query = select(func.count(), func.max(columns[when])).where(columns.run_id == run.id)
             parts += connection.execute(query).one()

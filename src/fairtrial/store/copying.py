@@ -17,8 +17,9 @@ from sqlalchemy import ColumnElement, Connection, Table, func, insert, select, t
 
 from fairtrial.core.errors import FairtrialError, StoreError
 from fairtrial.store import schema
+from fairtrial.store.lease import NUMBERS
 from fairtrial.store.statements import PreparedInsert, insert_missing
-from fairtrial.store.store import NUMBERS, UNFINISHED, RunRecord, Store
+from fairtrial.store.store import UNFINISHED, RunRecord, Store
 
 COPYING = "being copied from another store: repeat `fairtrial store copy` to complete it"
 _BATCH = 1000
@@ -36,11 +37,13 @@ _OF_RUN = (
     schema.votes,
     schema.batches,
     schema.batch_requests,
+    schema.late,
 )
-# What may differ: where and when a plan was written first; a run's number, and its status while it is copied.
+# What may differ: where and when a plan was written first; a run's number, its sessions there, and its status while it
+# is copied.
 _OWN: dict[Table, tuple[str, ...]] = {
     schema.plans: ("folder", "created_at", "case_count"),
-    schema.runs: ("number", "status", "reason"),
+    schema.runs: ("number", "status", "reason", "epoch"),
 }
 _INSERTS = {table: PreparedInsert(table, insert_missing) for table in schema.metadata.tables.values()}
 
@@ -87,7 +90,7 @@ def _copy_run(source: Store, target: Store, run: RunRecord) -> CopiedRun:
     result = CopiedRun(id=run.id, suite=run.suite_name, outcome="skipped")
     if run.status == "running":
         return replace(result, reason="it is still running: copy it when it has ended")
-    with source.lease(run.id), target.lease(run.id):
+    with source.lock(run.id), target.lock(run.id):
         there = _stored_run(target, run.id)
         copied = 0
         if there is None or there["reason"] == COPYING:

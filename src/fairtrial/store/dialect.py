@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any, Protocol
@@ -47,8 +47,8 @@ class Dialect(Protocol):
     def is_locked(self, name: str) -> bool:
         """Return whether any process holds the lock with this name."""
 
-    def keep_locks(self, names: Iterable[str]) -> None:
-        """Acquire those of these locks again that we held and lost; raise an error if another process has one now."""
+    def keep_lock(self, lock: Lock) -> None:
+        """Acquire a lock again that we held and lost, if it is free."""
 
     def transaction(self, engine: Engine) -> AbstractContextManager[Connection]:
         """Open a transaction. If it raises no error, it is committed; if it does, nothing is."""

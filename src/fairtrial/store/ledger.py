@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, func, or_, select
 
 from fairtrial.core.money import Cost, total
 from fairtrial.store import schema
@@ -17,20 +17,8 @@ def ledger_row(run_id: str, at_risk_usd: float, cost: Cost = Cost()) -> dict[str
     return {"run_id": run_id, **cost_columns(cost), "at_risk_usd": at_risk_usd}
 
 
-def settle_crash(store: Store, run_id: str) -> None:
-    """Count the amount at risk when a process died as spent, because it may have been."""
-    table = schema.ledgers
-    changes = {
-        "charged_usd": table.c.charged_usd + table.c.at_risk_usd,
-        "unknown_costs": table.c.unknown_costs + 1,
-        "at_risk_usd": 0.0,
-    }
-    with store.writing() as connection:
-        connection.execute(update(table).where(table.c.run_id == run_id, table.c.at_risk_usd > 0).values(**changes))
-
-
 def spent(store: Store, run_id: str) -> Cost:
-    """Return the total cost of a run: answers, verdicts of every scoring, pairs, and calls without a row."""
+    """Return the total cost of a run: whatever has a row, late ones too, and calls without one."""
     return _total_cost(store, schema.runs.c.id == run_id)
 
 
@@ -54,7 +42,7 @@ def user_cost(store: Store, run_id: str) -> Cost:
 
 
 def _total_cost(store: Store, selected: ColumnElement[bool]) -> Cost:
-    tables = (schema.trials, schema.turns, schema.judgements, schema.pairs, schema.ledgers)
+    tables = (schema.trials, schema.turns, schema.judgements, schema.pairs, schema.ledgers, schema.late)
     with store.reading() as connection:
         costs = [_sums(connection, table, selected) for table in tables]
         return total([*costs, _sums(connection, schema.turns, selected, "user_")])

@@ -113,6 +113,7 @@ UPGRADES: dict[int, tuple[Step, ...]] = {
     15: (_indexes(schema.trials),),
     16: (_tables(schema.batches, schema.batch_requests),),
     17: (_columns(schema.cases, "targets", "conditions"),),
+    18: (_tables(schema.late),),
 }
 # A column that needs no step of its own says in the schema since which version there is one: `info={"since": 18}`.
 _LATER = [column for table in schema.metadata.sorted_tables for column in table.c if "since" in column.info]

@@ -6,11 +6,10 @@ import hashlib
 import os
 import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
-from weakref import WeakValueDictionary
 
 import psycopg
 from psycopg.adapt import Buffer, Loader
@@ -24,7 +23,7 @@ from fairtrial.core.errors import StoreError, StoreLockedError, StoreUnreachable
 from fairtrial.core.secrets import SHORTEST
 from fairtrial.store import schema
 from fairtrial.store.advisory import AdvisoryLock
-from fairtrial.store.dialect import InsertRows, bad_row, translated
+from fairtrial.store.dialect import InsertRows, Lock, bad_row, translated
 from fairtrial.store.waiting import PAUSE, Waiting
 
 OLDEST = 13  # the first version that can tell whether a transaction was committed
@@ -83,7 +82,6 @@ class Postgresql:
         self._url = url.set(drivername="postgresql+psycopg").difference_update_query(["schema"])
         self._sessions = self._engine(poolclass=NullPool)  # one connection for every lock
         self._pool = self._sessions
-        self._held: WeakValueDictionary[str, AdvisoryLock] = WeakValueDictionary()
 
     def _engine(self, **options: Any) -> Engine:
         name = f"fairtrial on {socket.gethostname()}, process {os.getpid()}"
@@ -143,7 +141,7 @@ class Postgresql:
 
     def lock(self, name: str) -> AdvisoryLock:
         """Return an advisory lock, which is released when its connection ends."""
-        return AdvisoryLock(self, self._sessions, self._held, name, self.key(name))
+        return AdvisoryLock(self, self._sessions, name, self.key(name))
 
     def is_locked(self, name: str) -> bool:
         """Look the lock up among those that are held."""
@@ -155,11 +153,10 @@ class Postgresql:
         with translated(self), self._pool.connect() as connection:
             return bool(connection.scalar(query, {"key": self.key(name)}))
 
-    def keep_locks(self, names: Iterable[str]) -> None:
-        """Acquire locks again whose connection was lost, as when the server was restarted."""
-        for name in names:
-            if name in self._held:
-                self._held[name].keep()
+    def keep_lock(self, lock: Lock) -> None:
+        """Acquire a lock again whose connection was lost, as when the server was restarted."""
+        assert isinstance(lock, AdvisoryLock)
+        lock.keep()
 
     # -- transactions ----------------------------------------------------------------------------
 

@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from fairtrial.core.errors import BadRowError
+from fairtrial.core.errors import BadRowError, RunLostError
+from fairtrial.core.money import Cost
+from fairtrial.store.lease import Paid
+from fairtrial.store.statements import Rows
 from fairtrial.store.waiting import Waiting
 
-Rows = dict[str, list[dict[str, Any]]]
+KeepLate = Callable[[Sequence[Paid]], None]
 # Seconds during which rows are gathered for one commit, in addition to the duration of the previous commit. Rows that
 # arrive in this time are lost in a crash and paid for again: design note 0011 shows the effect of other values.
 _GATHER_SECONDS = 0.005
@@ -21,14 +24,24 @@ class _Entry(NamedTuple):
     row: dict[str, Any]
     future: asyncio.Future[None]
     then: Callable[[], None] | None
+    cost: Cost | None
 
 
 class Saver:
     """Makes rows durable. A row is accepted as soon as `save` is called: cancelling the wait does not lose it."""
 
-    def __init__(self, write: Callable[[Rows], None], waiting: Callable[[str], None] = lambda _: None) -> None:
-        """`waiting` is called from a thread with why the store cannot be written for now, and with "" once it can."""
-        self._write, self._patience = write, Waiting(tell=waiting)
+    def __init__(
+        self,
+        write: Callable[[Rows], None],
+        waiting: Callable[[str], None] = lambda _: None,
+        keep_late: KeepLate = lambda _: None,
+    ) -> None:
+        """`waiting` is called from a thread with why the store cannot be written for now, and with "" once it can.
+
+        Once `write` has raised RunLostError, what was paid for is given to `keep_late`, and every wait raises it.
+        """
+        self._write, self._keep_late, self._patience = write, keep_late, Waiting(tell=waiting)
+        self._lost: RunLostError | None = None
         self._entries: list[_Entry] = []
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="fairtrial-saver")
@@ -49,19 +62,23 @@ class Saver:
             await self.flush()
         finally:
             self._thread.shutdown(wait=True)
-        if self._error is not None:
-            raise self._error
+        error = self._error or self._lost
+        if error is not None:
+            raise error
 
-    def save(self, table: str, row: dict[str, Any], then: Callable[[], None] | None = None) -> asyncio.Future[None]:
+    def save(
+        self, table: str, row: dict[str, Any], then: Callable[[], None] | None = None, paid: Cost | None = None
+    ) -> asyncio.Future[None]:
         """Accept a row; once it is durable, the future is done and `then` is called, even if nothing waits any more.
 
-        The future raises BadRowError for a row that can never be stored.
+        `paid` says that the row was paid for, and what of that is in no other row. The future raises BadRowError for a
+        row that can never be stored.
         """
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self._error is not None:
             _fail(future, self._error)
             return future
-        self._entries.append(_Entry(table, row, future, then))
+        self._entries.append(_Entry(table, row, future, then, paid))
         self._wake.set()
         return future
 
@@ -88,7 +105,7 @@ class Saver:
             self._error = error
             errors = [error] * len(entries)
         for entry, failure in zip(entries, errors, strict=True):
-            if failure is None and entry.then is not None:
+            if entry.then is not None and (failure is None or failure is self._lost):  # it is durable, if late
                 entry.then()
             if entry.future.done():
                 continue
@@ -99,18 +116,20 @@ class Saver:
 
     def _write_all(self, entries: Sequence[_Entry]) -> Sequence[BaseException | None]:
         """Write the rows in one transaction, or one by one if any of them can never be stored."""
-        try:
-            self._patience.call(self._write, _by_table(entries))  # paid answers must not be lost
-        except BadRowError:
-            return [self._write_one(entry) for entry in entries]
-        return [None] * len(entries)
-
-    def _write_one(self, entry: _Entry) -> BadRowError | None:
-        try:
-            self._patience.call(self._write, {entry.table: [entry.row]})
-        except BadRowError as error:
-            return error
-        return None
+        if self._lost is None:
+            try:
+                self._patience.call(self._write, _by_table(entries))  # paid answers must not be lost
+            except BadRowError as error:
+                if len(entries) == 1:
+                    return [error]
+                return [failure for entry in entries for failure in self._write_all([entry])]
+            except RunLostError as error:
+                self._lost = error
+            else:
+                return [None] * len(entries)
+        late = [Paid(entry.table, entry.row, entry.cost) for entry in entries if entry.cost is not None]
+        self._patience.call(self._keep_late, late)
+        return [self._lost] * len(entries)
 
 
 def _by_table(entries: Sequence[_Entry]) -> Rows:

@@ -111,6 +111,8 @@ runs = Table(
     Column("created_at", Float, nullable=False),
     Column("ended_at", Float),
     Column("number", Integer, nullable=False),  # the order in which runs started, independent of the clock
+    # How many sessions have worked on it. What an earlier one commits after that is refused.
+    Column("epoch", Integer, nullable=False, server_default="0", info={"since": 18}),
 )
 
 # What a run has cost in addition to its trials and verdicts: test calls to judges, calls cancelled or lost in a crash.
@@ -317,6 +319,20 @@ attachments = Table(
     *_place_columns(),
     Column("name", String, primary_key=True),
     Column("sha256", String, nullable=False, index=True),
+)
+
+# Answers and verdicts that a session had paid for when another had taken over its run: looked at, never scored.
+late = Table(
+    "late",
+    metadata,
+    _run(),
+    Column("epoch", Integer, primary_key=True),  # of the session that had lost the run
+    Column("number", Integer, primary_key=True),
+    Column("kind", String, nullable=False),  # the table that the row was for
+    *(Column(name, Integer) for name in COLUMNS),  # of a pair: without an arm
+    *_cost(),
+    Column("body", LargeBinary, nullable=False),  # the row, packed
+    Column("kept_at", Float, nullable=False),
 )
 
 # Two arms' answers to one case, compared side by side by a person who did not know which arm gave which.

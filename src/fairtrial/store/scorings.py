@@ -9,6 +9,7 @@ import msgspec
 from sqlalchemy import and_, func, insert, select, update
 
 from fairtrial.store import rows, schema
+from fairtrial.store.lease import RunLease
 from fairtrial.store.store import Store
 
 _SCORINGS = schema.scorings
@@ -23,10 +24,11 @@ class ScoringRecord(msgspec.Struct, frozen=True, kw_only=True):
     completed: bool
 
 
-def add_scoring(store: Store, run_id: str, scorer: bytes | None) -> int:
+def add_scoring(lease: RunLease, scorer: bytes | None) -> int:
     """Add a scoring and return its number, or return that of an unfinished one with the same scorer."""
+    run_id = lease.run_id
     same = _SCORINGS.c.run_id == run_id, _SCORINGS.c.completed.is_(False), _SCORINGS.c.scorer == scorer
-    with store.writing() as connection:
+    with lease.writing() as connection:
         unfinished = connection.scalar(select(_SCORINGS.c.number).where(*same))
         # A user's function may have changed since: do not mix its old and new scores.
         if unfinished is not None and not _runs_own_code(rows.decode(scorer)):
@@ -37,12 +39,12 @@ def add_scoring(store: Store, run_id: str, scorer: bytes | None) -> int:
         return int(last) + 1
 
 
-def finish_scoring(store: Store, run_id: str, number: int) -> None:
+def finish_scoring(lease: RunLease, number: int) -> None:
     """Make this scoring the run's current one."""
-    chosen = and_(_SCORINGS.c.run_id == run_id, _SCORINGS.c.number == number)
-    with store.writing() as connection:
+    chosen = and_(_SCORINGS.c.run_id == lease.run_id, _SCORINGS.c.number == number)
+    with lease.writing() as connection:
         connection.execute(update(_SCORINGS).where(chosen).values(completed=True))
-        connection.execute(update(schema.runs).where(schema.runs.c.id == run_id).values(scoring=number))
+        connection.execute(update(schema.runs).where(schema.runs.c.id == lease.run_id).values(scoring=number))
 
 
 def scoring_choice(store: Store, run_id: str, number: int) -> dict[str, Any]:

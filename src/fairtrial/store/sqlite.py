@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
@@ -19,7 +19,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, ProgrammingError
 
 from fairtrial.core.errors import StoreError, StoreLockedError
-from fairtrial.store.dialect import InsertRows, bad_row
+from fairtrial.store.dialect import InsertRows, Lock, bad_row
 
 PATIENCE = 30  # seconds that a statement waits for another program's lock
 _PAUSE = 0.02  # seconds
@@ -75,7 +75,7 @@ class Sqlite:
         except StoreError:
             return False  # where nothing can be written, nobody holds a lock
 
-    def keep_locks(self, names: Iterable[str]) -> None:
+    def keep_lock(self, lock: Lock) -> None:
         """Do nothing: a lock file is held as long as its process lives."""
 
     @contextmanager

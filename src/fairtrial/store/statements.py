@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Table, func, literal_column
 from fairtrial.store import schema
 from fairtrial.store.dialect import Dialect, InsertRows
 
+Rows = dict[str, list[dict[str, Any]]]  # by table
 Build = Callable[[Dialect, Table], Any]  # builds a statement for one kind of database
 
 
@@ -65,3 +66,11 @@ _BUILDS: dict[Table, Build] = {
     schema.batch_requests: upsert_replacing,
 }
 UPSERTS = {table.name: PreparedInsert(table, build) for table, build in _BUILDS.items()}
+
+
+def write_rows(connection: Connection, dialect: Dialect, rows: Rows) -> None:
+    """Write rows, by table."""
+    if "files" in rows:
+        dialect.serialise(connection, "files", shared=True)
+    for table, items in rows.items():
+        UPSERTS[table].execute(connection, dialect, items)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 from filelock import Timeout
-from sqlalchemy import Connection, Executable, Select, and_, case, delete, func, insert, or_, select, tuple_, update
+from sqlalchemy import Connection, Executable, Select, and_, case, delete, func, or_, select, tuple_, update
 
 from fairtrial.core.errors import FairtrialError, NoSuchRunError, StoreError
 from fairtrial.core.experiment import Arm, Case
@@ -20,13 +20,13 @@ from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
 from fairtrial.store.address import dialect_of
 from fairtrial.store.dialect import Dialect, Lock, translated
+from fairtrial.store.lease import RunLease, insert_run
 from fairtrial.store.migrations import is_current, migrate
 from fairtrial.store.planned import count_by_position
-from fairtrial.store.statements import UPSERTS, upsert_replacing
+from fairtrial.store.statements import Rows, upsert_replacing, write_rows
 
 UNFINISHED = -1  # the case count of a plan that is still being written
 RANDOM = "random"  # the order in which a run asks its cases
-NUMBERS = "numbers of runs"  # given in one transaction at a time
 _PATIENCE = 1.0
 _AT_ONCE = 500  # whole trials in memory
 _TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}")
@@ -62,6 +62,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: float | None
     number: int
     suite_name: str
+    epoch: int = 0
 
     @property
     def origin(self) -> dict[str, Any] | None:
@@ -140,30 +141,22 @@ class Store:
 
     # -- writing ---------------------------------------------------------------------------------
 
+    # A session of work on a run writes through its lease, which has the same functions.
+
     def add_run(self, run: dict[str, Any]) -> None:
-        """Write a run that is about to start."""
+        """Write a run that is made as a whole, such as one of another tool."""
         with self.writing() as connection:
-            self.dialect.serialise(connection, NUMBERS)
-            number = select(func.coalesce(func.max(schema.runs.c.number), 0) + 1).scalar_subquery()
-            fresh = {"status": "running", "scoring": 0, "created_at": time.time(), "number": number}
-            connection.execute(insert(schema.runs).values({**fresh, **run}))
-            connection.execute(
-                insert(schema.scorings).values(run_id=run["id"], number=0, created_at=time.time(), completed=True)
-            )
+            insert_run(connection, self.dialect, run)
 
     def set_run(self, run_id: str, **values: Any) -> None:
-        """Update columns of a run."""
+        """Update columns of a run that no session can work on, as in a store in the making."""
         with self.writing() as connection:
             connection.execute(update(schema.runs).where(schema.runs.c.id == run_id).values(**values))
 
-    def write(self, batch: dict[str, list[dict[str, Any]]]) -> None:
-        """Write rows, by table, in one transaction; those of a run only if its lock, if we held it, is still ours."""
+    def write(self, batch: Rows) -> None:
+        """Write rows, by table, in one transaction: what people add to a run, and what is computed from it."""
         with self.writing() as connection:
-            self.dialect.keep_locks({str(items[0].get("run_id")) for items in batch.values()})
-            if "files" in batch:
-                self.dialect.serialise(connection, "files", shared=True)
-            for table, items in batch.items():
-                UPSERTS[table].execute(connection, self.dialect, items)
+            write_rows(connection, self.dialect, batch)
 
     def set_tag(self, name: str, run_id: str, series_id: str | None = None) -> str | None:
         """Tag a run, or the series that starts with it; return the id that had the tag before."""
@@ -195,7 +188,11 @@ class Store:
             used = select(schema.attachments.c.sha256).union(select(schema.plan_files.c.sha256))
             connection.execute(delete(schema.files).where(schema.files.c.sha256.not_in(used)))
 
-    def lease(self, run_id: str) -> Lock:
+    def lease(self, run_id: str) -> RunLease:
+        """Take a run for a session of work: from now on, what an earlier session commits is refused."""
+        return RunLease(run_id, self.lock(run_id), self.dialect, self.writing)
+
+    def lock(self, run_id: str) -> Lock:
         """Acquire the run's lock, which only one process can hold and which is released when the process ends."""
         lock = self.dialect.lock(run_id)
         try:

@@ -27,7 +27,7 @@ from fairtrial.engine.workers import for_each
 from fairtrial.judging.pairs import PageEvidence, Pair, pair_hash
 from fairtrial.store import Saver, Store, opinions
 from fairtrial.store.files import attachments, contents
-from fairtrial.store.ledger import charged, ledger_row, settle_crash
+from fairtrial.store.ledger import charged, ledger_row
 from fairtrial.store.rows import decode, read_answer
 from fairtrial.webpage.looking import fact_lines
 from fairtrial.workflows.stored import check_keys, stored_job, with_judge
@@ -60,9 +60,8 @@ async def apair(
     async with open_targets(
         specs, job.folder, job.variables, concurrency=job.settings.concurrency, functions=job.functions
     ) as targets:
-        with store.lease(record.id):
-            settle_crash(store, record.id)
-            async with Saver(store.write) as saver:
+        with store.lease(record.id) as lease:
+            async with Saver(lease.write, keep_late=lease.keep_late) as saver:
                 bench = Bench(job.settings.judges, targets, job.settings, budget=_budget(store, job, saver))
                 pairing = _Pairing(store, job, record.scoring, bench, chosen, instructions, saver, watch)
                 await pairing.run()
@@ -133,7 +132,8 @@ class _Pairing:
             await for_each(self._todos(), self._judge, workers=self._job.settings.concurrency)
         finally:
             await self._saver.flush()
-            self._saver.save("ledgers", ledger_row(self._job.run_id, 0.0, self._bench.budget.unrecorded))
+            unrecorded = self._bench.budget.unrecorded
+            self._saver.save("ledgers", ledger_row(self._job.run_id, 0.0, unrecorded), paid=unrecorded)
 
     async def _judge(self, todo: _Todo) -> None:
         values = self._job.arms[todo.one].condition.values(todo.case)
@@ -150,8 +150,8 @@ class _Pairing:
         self._count_failures(todo.judge.name, verdicts)
         place = (todo.case.position, todo.repeat, todo.one, todo.other)
         row = opinions.pair_row(self._job.run_id, place, verdicts, self._job.variables)
-        recorded = partial(self._bench.budget.recorded, total(verdict.cost for verdict in verdicts))
-        await self._saver.save("pairs", row, recorded)
+        cost = total(verdict.cost for verdict in verdicts)
+        await self._saver.save("pairs", row, partial(self._bench.budget.recorded, cost), cost)
         if self._watch:
             self._watch(1)
 

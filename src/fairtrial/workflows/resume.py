@@ -23,6 +23,7 @@ from fairtrial.engine.targets import targets_of
 from fairtrial.engine.watching import Watch
 from fairtrial.pipeline import SeriesPlan, feed_of, settle_status, start_run, work_on
 from fairtrial.store import Store
+from fairtrial.store.lease import RunLease
 from fairtrial.store.scorings import add_scoring, finish_scoring, scoring_choice, scorings_of
 from fairtrial.store.store import RunRecord
 from fairtrial.store.todo import Mode
@@ -57,8 +58,9 @@ async def aresume(
     if record.status == "completed":
         return Run(store, record)
     job = stored_job(store, record.id, mode, overrides or {}, functions, where)
-    if job.stopped is not None and mode == "resume":
-        job = _without_early_stop(store, job)
+    goes_on = job.stopped is not None and mode == "resume"
+    if goes_on:
+        job = _without_early_stop(job)
     choice = scoring_choice(store, record.id, record.scoring)
     job = with_judge(store, job, choice.get("judge"))
     check_functions(store, job, choice.get("scorer"))
@@ -70,9 +72,11 @@ async def aresume(
     job = msgspec.structs.replace(job, arms=with_tools(job.arms, inventory))
     async with targets_of(job) as targets:
         scoring = _scoring(job, choice.get("scorer"), record.scoring)
-        with store.lease(record.id):
+        with store.lease(record.id) as lease:
+            if goes_on:
+                _record_without_early_stop(store, lease)
             async with feed_of(store, job) as feed:
-                return await work_on(store, job, targets, scoring, feed, watch)
+                return await work_on(store, lease, job, targets, scoring, feed, watch)
 
 
 def refuse_imported(record: RunRecord, mode: Mode) -> None:
@@ -149,15 +153,18 @@ def _scorers(store: Store, job: Job, scorer: ScorerSpec | None = None) -> list[S
     return [build_scorer(spec) for spec in scorers_of_job(store, job, scorer)]
 
 
-def _without_early_stop(store: Store, job: Job) -> Job:
+def _without_early_stop(job: Job) -> Job:
     """Turn off early stopping for a stopped run that the user resumes to get the remaining cases."""
     stop = job.settings.stop
     assert stop is not None
     settings = msgspec.structs.replace(job.settings, stop=msgspec.structs.replace(stop, over=True))
-    stored = msgspec.json.decode(store.find_run(job.run_id).settings)
-    stored["stop"]["over"] = True
-    store.set_run(job.run_id, settings=canonical_json(stored))
     return msgspec.structs.replace(job, settings=settings)
+
+
+def _record_without_early_stop(store: Store, lease: RunLease) -> None:
+    stored = msgspec.json.decode(store.run_of_id(lease.run_id).settings)
+    stored["stop"]["over"] = True
+    lease.set_run(settings=canonical_json(stored))
 
 
 async def arescore(
@@ -191,12 +198,12 @@ async def arescore(
     job = msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, judges=needed_judges))
     check_prices((), job.settings)
     async with targets_of(job) as targets:
-        with store.lease(record.id):
+        with store.lease(record.id) as lease:
             async with feed_of(store, job) as feed:
                 choice = {"scorer": scorer, "judge": judge} if scorer or judge else None
-                number = add_scoring(store, record.id, canonical_json(choice) if choice else None)
+                number = add_scoring(lease, canonical_json(choice) if choice else None)
                 scoring = _scoring(job, scorer, number)
-                return await work_on(store, job, targets, scoring, feed, watch)
+                return await work_on(store, lease, job, targets, scoring, feed, watch)
 
 
 def _check_imported(record: RunRecord, scorer: ScorerSpec | None) -> None:
@@ -220,9 +227,9 @@ def use_scoring(name: str, number: int, *, store: Store | None = None) -> Run:
     if number not in finished:
         numbers = ", ".join(map(str, finished))
         raise FairtrialError(f"run {record.id} has no finished scoring {number}; finished scorings: {numbers}")
-    with store.lease(record.id):
-        finish_scoring(store, record.id, number)
-        settle_status(store, store.find_run(record.id))
+    with store.lease(record.id) as lease:
+        finish_scoring(lease, number)
+        settle_status(store, lease, store.run_of_id(record.id))
     return Run(store, store.find_run(record.id))
 
 

@@ -126,7 +126,8 @@ def _series_of(store: Store, run: StoredRun) -> str:
     if run.record.series_id is not None:
         return run.record.series_id
     series = new_id()
-    store.set_run(run.id, series_id=series)
+    with store.lease(run.id) as lease:
+        lease.set_run(series_id=series)
     return series
 
 

@@ -204,7 +204,7 @@ class Crew:
                     await self._make_room(group)
                     self._serve(group)
             except Exception as error:  # raised where trials are carried out
-                self._fail(error)
+                self.fail(error)
                 return
             try:
                 async with asyncio.timeout(_LOOK_EVERY):
@@ -262,9 +262,9 @@ class Crew:
             group.members.remove(member)
             member.link.kill()
             if not group.open:
-                self._fail(error)
+                self.fail(error)
         except Exception as error:  # a mistake of ours; raised where trials are carried out
-            self._fail(error)
+            self.fail(error)
 
     async def _send(self, group: WorkerGroup, member: CrewMember) -> None:
         try:
@@ -287,7 +287,8 @@ class Crew:
         member.link.kill()
         self._look.set()
 
-    def _fail(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
+        """Have the error raised wherever a trial is carried out, or waits for a worker."""
         self._problem = self._problem or error
         self._started.set()
         for group in self._groups.values():

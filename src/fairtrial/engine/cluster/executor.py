@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.answer import EarlierTurn, Failure, Outcome
+from fairtrial.core.errors import StoreError
 from fairtrial.core.experiment import Arm, Resources
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.judge import Judge
@@ -201,7 +202,12 @@ class ClusterExecutor:
         try:
             async with asyncio.timeout(_GRACE):
                 await self._attend(work, member)
-        except (WorkerLostError, TimeoutError, RuntimeError):
+        except (
+            WorkerLostError,
+            TimeoutError,
+            RuntimeError,
+            StoreError,
+        ):  # which ends the session, wherever it is raised
             return
 
     async def _turn_answered(self, work: Work, number: int, turn: EarlierTurn, cost: Cost) -> None:
@@ -263,7 +269,14 @@ class ClusterExecutor:
     def _start(self, work: Any) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """End the session if a worker's question could not be answered: it would wait for ever."""
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._crew.fail(error)
 
     async def _reply(self, member: CrewMember, call: WorkerCall) -> None:
         """Answer a worker's question that concerns no trial."""
