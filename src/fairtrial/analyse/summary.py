@@ -27,6 +27,7 @@ from fairtrial.stats.passes import pass_at_k, pass_hat_k
 from fairtrial.stats.per_arm import PER_ARM, mean_sd, pooled_sd
 from fairtrial.stats.units import Measured
 from fairtrial.store import ledger, totals
+from fairtrial.store.late import late_total
 from fairtrial.store.repeated import repeated_questions
 from fairtrial.store.store import PlanRecord, RunRecord
 from fairtrial.store.totals import ArmTotals, CaseScores
@@ -134,6 +135,8 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     user_cost: Cost = Cost()  # of the simulated user, which is in no arm's cost
     origin: dict[str, Any] | None = None  # of a run that was imported
     spent: Cost = Cost()  # on everything: answers, verdicts of every scoring, pairs, calls without a result
+    late: int = 0  # answers and verdicts that came when another session had taken over the run: in what was spent only
+    late_cost: Cost = Cost()
     limited: bool = False  # whether some cases are for some targets or conditions only
     could_stop: bool = False  # as soon as it was sure: then intervals are valid whenever it stopped
     repeated: int = 0  # cases that repeat the question of another one, without a cluster
@@ -165,6 +168,7 @@ def summarise(run: StoredRun, baseline: str | None = None) -> RunSummary:
     judged = totals.judge_totals(store, record.id, record.scoring)
     labels = arm_labels(store, record)
     tools = arm_tools(store, record, plan_arms, adjust)
+    late, late_cost = late_total(store, record.id)
     arms = []
     for arm in plan_arms:
         judges = judged.get(arm.position, totals.JudgeTotals(0, 0, Cost()))
@@ -221,6 +225,8 @@ def summarise(run: StoredRun, baseline: str | None = None) -> RunSummary:
         user_cost=ledger.user_cost(store, record.id),
         origin=record.origin,
         spent=ledger.spent(store, record.id),
+        late=late,
+        late_cost=late_cost,
         limited=bool(cases.limited),
         could_stop=could_stop(settings),
         repeated=repeated_questions(store, plan, plan_arms),

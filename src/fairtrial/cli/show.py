@@ -17,6 +17,7 @@ from fairtrial.analyse.series_summary import summarise_series
 from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
+from fairtrial.cli.late_page import show_late
 from fairtrial.cli.output import write_file
 from fairtrial.cli.run_page import print_next, print_run
 from fairtrial.cli.series_page import print_series
@@ -45,6 +46,7 @@ def show_run(
     pictures: Path | None,
     cases: bool,
     sessions: bool,
+    late: bool,
     claims: bool,
     context: bool,
     baseline: str | None,
@@ -73,6 +75,8 @@ def show_run(
         trial = _find_trial(stored_run, case, arm)
     if sessions:
         show_sessions(stored_run, as_json=as_json)
+    elif late:
+        show_late(stored_run, as_json=as_json)
     elif trial is not None:
         _show_trial(stored_run, trial, pictures, as_json=as_json)
     elif as_json:

@@ -32,6 +32,7 @@ from fairtrial.judging.calibration import Calibration
 from fairtrial.present.words.asked import asked_words
 from fairtrial.reports import SCHEMA_VERSION
 from fairtrial.stats import Aggregate
+from fairtrial.store.late import LateAnswer, late_answers
 from fairtrial.store.scorings import scorings_of
 
 _COUNTS = (
@@ -50,6 +51,7 @@ def document(summary: RunSummary) -> dict[str, Any]:
         "lifts": [_lift(lift) for lift in summary.lifts],
         "user": _cost(summary.user_cost),  # the simulated user
         "spent": _cost(summary.spent),
+        "late": {"answers": summary.late, **_cost(summary.late_cost)},  # of a session that had lost the run
         "created_at": iso_time(summary.created_at),
         "ended_at": iso_time(summary.ended_at),
         **fields_of(summary, ("reason", "case_count", "failures")),
@@ -294,6 +296,38 @@ def trial_document(trial: TrialRecord) -> dict[str, Any]:
     """Return one trial: its score is 0–100, its repeat counts from 1, and its time is ISO 8601."""
     fields = msgspec.structs.asdict(trial)
     return {**fields, "score": points(trial.score), "started_at": iso_time(trial.started_at)}
+
+
+def late_document(run: Run) -> dict[str, Any]:
+    """Return what came too late for a run, each with the row that it would have been."""
+    late = late_answers(run.store, run.id)
+    return {
+        "run": run.id,
+        "late": [_late(answer, names) for answer, names in zip(late, late_names(run, late), strict=True)],
+    }
+
+
+def _late(late: LateAnswer, names: tuple[str, str]) -> dict[str, Any]:
+    return {
+        "what": late.what,
+        "case": names[0],
+        "arm": names[1],
+        "repeat": late.repeat + 1,
+        "text": late.text,
+        "failed": late.failed,
+        **_cost(late.cost),
+        "kept_at": iso_time(late.kept_at),
+        "session": late.epoch,
+        "row": late.row,
+    }
+
+
+def late_names(run: Run, late: Sequence[LateAnswer]) -> list[tuple[str, str]]:
+    """Return the case and the arm, or both arms, that each of them is about."""
+    positions = sorted({one.case_position for one in late})
+    cases = {case.position: case.id for case in run.store.cases_at(run.plan.id, positions)}
+    arms = {arm.position: arm.name for arm in run.plan_arms}
+    return [(cases[one.case_position], " · ".join(arms[position] for position in one.arms)) for one in late]
 
 
 def iso_time(seconds: float | None) -> str | None:

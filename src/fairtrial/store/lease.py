@@ -134,7 +134,8 @@ class RunLease:
                 return
             for number, one in enumerate(rows, len(self.late)):
                 connection.execute(insert(schema.late).values(self._late_row(number, one)))
-            _charge(connection, self._dialect, self.run_id, change)
+            if change != Cost():
+                _charge(connection, self._dialect, self.run_id, change)
         self._at_risk -= settled
         self._unknown = 0 if last else self._unknown
         self.late += [(one.table, one.cost) for one in rows]
@@ -162,10 +163,9 @@ class RunLease:
         )
         if self.late:
             cost = total(cost for _, cost in self.late)
-            words += (
-                f"; {counted(len(self.late), 'late answer')}, {money(cost)}, kept beside the run "
-                f"(`fairtrial show {self.run_id} --late`)"
-            )
+            price = f" ({money(cost)})" if cost.charged or cost.unknown else ""
+            many = counted(len(self.late), "late answer")
+            words += f"; {many}{price} can be seen with `fairtrial show {self.run_id} --late`"
         return f"{words}; once the other one has ended, `fairtrial resume {self.run_id}` asks for what is missing"
 
 

@@ -297,8 +297,18 @@ def _cost_notes(summary: RunSummary) -> list[str]:
     if user.charged or user.unknown:
         notes.append(f"The simulated user cost {money(user)}, which is in no arm's cost.")
     if summary.spent.charged - shown.charged > 1e-9 or summary.spent.unknown > shown.unknown:
-        others = "earlier scorings, pairs, judge checks and abandoned calls"
+        others = (
+            "earlier scorings, pairs, judge checks, abandoned calls and late answers"
+            if summary.late
+            else ("earlier scorings, pairs, judge checks and abandoned calls")
+        )
         notes.append(f"Total spent, including {others}: {money(summary.spent)}.")
+    if summary.late:
+        price = f" ({money(summary.late_cost)})" if summary.late_cost.charged or summary.late_cost.unknown else ""
+        notes.append(
+            f"{counted(summary.late, 'late answer')}{price} kept beside the run, not scored: another process had taken "
+            "it over (`show --late`)."
+        )
     if summary.spent.unknown:
         calls = counted(summary.spent.unknown, "call")
         most = (
