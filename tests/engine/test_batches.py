@@ -4,9 +4,12 @@ from collections import Counter
 
 import pytest
 
+from fairtrial.core.errors import RunLostError
 from fairtrial.engine import activity, batching
 from fairtrial.store import ledger
 from fairtrial.store.batches import batches_of, open_requests
+from fairtrial.store.late import late_answers
+from fairtrial.store.lease import RunLease
 from fairtrial.workflows.resume import aresume
 from tests.conftest import numbered
 from tests.servers.batches import batch_vendors
@@ -245,3 +248,27 @@ async def test_a_run_that_is_stopped_asks_no_more_although_a_judge_works_in_batc
     run = await run_suite(targets=[broken], judge=judge, scorer="llm_judge", cases=numbered(300), concurrency=2)
     assert run.status == "incomplete" and "all failed" in run.record.reason
     assert 20 <= len(list(run.trials())) < 60  # those that had begun
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+async def test_a_session_that_lost_its_run_pays_for_no_batch_twice(number, server, run_suite, store, monkeypatch):
+    """Taken over before a batch is submitted, when it is, and when it has ended."""
+    server.reply = forty_two
+    real, seen = RunLease.write, []
+
+    def write(lease: RunLease, rows: dict) -> None:
+        if "batches" in rows:
+            seen.append(rows)
+            if len(seen) == number:
+                RunLease(lease.run_id, store.dialect.lock("another"), store.dialect, store.writing)
+        real(lease, rows)
+
+    monkeypatch.setattr(RunLease, "write", write)
+    with pytest.raises(RunLostError):
+        await run_suite(targets=[{"id": "batched", "target": TARGETS["openai"], "batch": True}], cases=numbered(5))
+    (record,) = store.runs()
+    run = await aresume(record.id, store=store)
+    assert run.status == "completed" and len(list(run.trials())) == 5
+    assert len(server.jobs) == 1 and Counter(server.asked) == Counter(case["input"] for case in numbered(5))
+    assert ledger.spent(store, run.id).known == pytest.approx(sum(trial.cost_usd for trial in run.trials()))
+    assert not late_answers(store, run.id) and ledger.spent(store, run.id).unknown == 0
