@@ -14,7 +14,7 @@ from fairtrial.analyse.gate_changes import changes_between
 from fairtrial.analyse.leaderboard import run_leaderboard
 from fairtrial.analyse.run import as_run
 from fairtrial.analyse.score_table import RunSource
-from fairtrial.cli.output import tell_github
+from fairtrial.cli.output import tell_github, write_file
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.private import opener
 from fairtrial.forges import discussion, post
@@ -52,16 +52,15 @@ def renderer(output: str, metric: str) -> Callable[[Gate], str] | None:
 def write_output(path: Path, render: Callable[[Gate], str] | None, result: Gate, source: RunSource) -> None:
     """Write one file: the result, or the report of the run."""
     if render is not None:
-        write(path, render(result))
+        write_file(path, render(result).encode())
         return
 
     export(as_run(source.runs[-1]), str(path))
 
 
-def write(path: Path, text: str, mode: str = "w") -> None:
-    """Write a file, or say why it cannot be written."""
+def _append(path: Path, text: str) -> None:
     try:
-        with open(path, mode, encoding="utf-8", opener=opener) as file:
+        with open(path, "a", encoding="utf-8", opener=opener) as file:
             file.write(text)
     except OSError as error:
         raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None
@@ -70,7 +69,7 @@ def write(path: Path, text: str, mode: str = "w") -> None:
 def append_github_summary(result: Gate) -> None:
     """Append the result to $GITHUB_STEP_SUMMARY, which GitHub shows on the job's page."""
     if target := os.environ.get("GITHUB_STEP_SUMMARY"):
-        write(Path(target), render_gate(result), "a")
+        _append(Path(target), render_gate(result))
 
 
 def annotate(result: Gate) -> None:

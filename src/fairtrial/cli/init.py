@@ -11,6 +11,7 @@ import msgspec
 
 from fairtrial.config.schema import suite_schema
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.private import write_shared
 from fairtrial.suites import files_of_kind
 
 _NEEDS = {
@@ -29,7 +30,7 @@ def write_suite(folder: Path, kind: str, force: bool) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in files.items():
-            path.write_text(text, "utf-8")
+            write_shared(path, text)
     except OSError as error:
         raise FairtrialError(f"{folder} cannot be written: {error.strerror}") from None
     written = [str(path) for path in files if path.name != "suite.schema.json"]

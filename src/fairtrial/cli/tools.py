@@ -25,6 +25,7 @@ from fairtrial.cli.layout import (
 from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import short_names
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.private import write_shared
 from fairtrial.present.words.tools import TOOL_COLUMNS, arm_sentences, gain_sentence, notes_on, rate_cell, tool_cells
 from fairtrial.reports.tools import document, render
 
@@ -47,7 +48,7 @@ def show_tools(run: str, output: str | None, store: str | None, as_json: bool) -
         click.echo(render(report), nl=False)
     elif output:
         try:
-            Path(output).write_text(render(report), "utf-8")
+            write_shared(Path(output), render(report))
         except OSError as error:
             raise FairtrialError(f"{output} cannot be written: {error.strerror}") from None
         click.echo(f"written: {output}", err=True)

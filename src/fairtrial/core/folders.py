@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from fairtrial.core.private import replacing
+
 
 def cache_folder() -> Path:
     """Return FAIRTRIAL_CACHE_DIR, or the user's cache folder; raise RuntimeError if there is no home folder."""
@@ -17,9 +19,8 @@ def cache_folder() -> Path:
 def write_at_once(path: Path, body: bytes) -> None:
     """Write a file, and its folder if need be, so that no other process sees a part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(f".{os.getpid()}")
-    partial.write_bytes(body)
-    partial.replace(path)
+    with replacing(path, private=False) as file:
+        file.write(body)
 
 
 def settings_folder() -> Path:

@@ -13,6 +13,7 @@ import yaml
 
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.private import replacing
 from fairtrial.core.providers import TO_CHOOSE
 from fairtrial.core.variables import escape
 from fairtrial.text.yaml_text import read_yaml as read_yaml_text
@@ -138,13 +139,16 @@ def write_suite(imported: Imported, path: Path, *, source: str, tool: str) -> No
     lines = [f"# Imported from {source} ({tool})."]
     lines += [f"# Not carried over: {' '.join(finding.split())}" for finding in imported.findings]
     lines += [f"# Different here: {' '.join(difference.split())}" for difference in imported.differences]
-    contents = {path: ("\n".join(lines) + "\n" + suite_text(imported, path.parent)).encode()}
+    contents: dict[Path, bytes] = {}
     for name, given in imported.files.items():
         body = given if isinstance(given, bytes) else "".join(_with_paths(given, path.parent)).encode()
         contents[path.parent / name] = body
+    # The suite comes last: where there is one, all its files are there.
+    contents[path] = ("\n".join(lines) + "\n" + suite_text(imported, path.parent)).encode()
     for file, body in contents.items():
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(body)
+            with replacing(file, private=False) as opened:
+                opened.write(body)
         except OSError as error:
             raise FairtrialError(f"{file} cannot be written: {error.strerror}") from None

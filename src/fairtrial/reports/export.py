@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.private import make_private, opener, replace_private
+from fairtrial.core.private import make_private, replace_private, replacing
 from fairtrial.reports.format import Format
 from fairtrial.reports.formats import format_of
 
@@ -23,15 +23,11 @@ def export(run: Run, path: str | Path, form: Format | None = None) -> Path:
         return _export_folder(run, Path(path), form)
     path = Path(path)
     form = form or format_of(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with open(partial, "wb", opener=opener) as file:
+        with replacing(path) as file:
             write(run, form, file)
-        replace_private(partial, path)
     except OSError as error:
         raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None
-    finally:
-        partial.unlink(missing_ok=True)
     return path
 
 

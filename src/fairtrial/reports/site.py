@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mimetypes
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -22,6 +22,7 @@ from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import ArmScores, read_scores, sources_of
 from fairtrial.analyse.summary import ArmSummary
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.private import write_shared
 from fairtrial.present.charts import Curve, curves
 from fairtrial.present.charts.svg import safe
 from fairtrial.present.figures import Links, leaders
@@ -91,15 +92,20 @@ def write_site(runs: Sequence[Run], folder: str | Path, *, base_url: str = "") -
             writer.write([result_of(run) for run in sorted(runs, key=lambda run: run.record.created_at, reverse=True)])
             files = sorted(path for path in writer.folder.rglob("*") if path.is_file())
             names = [path.relative_to(writer.folder).as_posix() for path in files]
+            _write_list(place, earlier | set(names))  # first: what is left halfway is known to be ours
             for path, name in zip(files, names, strict=True):
                 (place / name).parent.mkdir(parents=True, exist_ok=True)
                 path.replace(place / name)
         for name in earlier - set(names):
             (place / name).unlink(missing_ok=True)
-        (place / _LIST).write_bytes(msgspec.json.encode({"files": names}))
+        _write_list(place, names)
     except OSError as error:
         raise FairtrialError(f"{place} cannot be written: {error.strerror or error}") from None
     return WrittenSite(place, sum(name.endswith(".html") for name in names), writer.notes)
+
+
+def _write_list(place: Path, names: Iterable[str]) -> None:
+    write_shared(place / _LIST, msgspec.json.encode({"files": sorted(names)}).decode())
 
 
 def _earlier_files(place: Path) -> set[str]:

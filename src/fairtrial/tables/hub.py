@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fairtrial.core.errors import FairtrialError, NotInstalledError
+from fairtrial.core.folders import write_at_once
 from fairtrial.core.ids import content_hash
+from fairtrial.core.private import replacing
 from fairtrial.core.trust import may_run_code, within
 from fairtrial.tables.files import sha256_of
 from fairtrial.tables.row import plain
@@ -64,7 +66,7 @@ def fetch(source: HubSource, folder: Path, cache: Path = CACHE) -> Copy:
         if not may_run_code():
             raise _untrusted(source.name)
         split = _download(source, str(place or name), None if place else commit, file)
-        about.write_bytes(msgspec.json.encode({**identity, "split": split, "head": source.head}))
+        write_at_once(about, msgspec.json.encode({**identity, "split": split, "head": source.head}))
     return _copy(file, msgspec.json.decode(about.read_bytes()))
 
 
@@ -155,14 +157,9 @@ def _only_split(datasets: Any, path: str, config: str | None, commit: str | None
 def _write(rows: Any, head: int | None, file: Path) -> None:
     """Write rows as JSON lines; the file appears under its name once it is complete."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_suffix(".partial")
-    try:
-        with partial.open("wb") as out:
-            for row in islice(rows, head):
-                out.write(msgspec.json.encode(plain(row)) + b"\n")
-        partial.replace(file)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(file, private=False) as out:
+        for row in islice(rows, head):
+            out.write(msgspec.json.encode(plain(row)) + b"\n")
 
 
 def _reason(error: Exception) -> str:

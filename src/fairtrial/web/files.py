@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import INPUT
+from fairtrial.core.private import write_shared
 
 _ENDINGS = (".yaml", ".yml")
 _SKIPPED = {"node_modules", "__pycache__", "site-packages", "venv", "dist", "build"}
@@ -119,15 +120,11 @@ def write(folder: Path, name: str, text: str, *, before: str | None) -> str:
         raise FairtrialError(
             f"`{name}` was changed on disk since you opened it: reload to see how, or overwrite it with your text"
         )
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, "utf-8")
-        partial.replace(path)
+        write_shared(path, text)
     except OSError as error:
         raise FairtrialError(f"cannot write `{name}`: {error.strerror}") from None
-    finally:
-        partial.unlink(missing_ok=True)
     return fingerprint(text)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import random
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.place import place_of
+from fairtrial.core.private import write_shared
 from fairtrial.reports.csv import cell
 from fairtrial.store import opinions
 from fairtrial.tables import FORMATS, format_of, rows_of
@@ -121,16 +123,20 @@ def write_sample(run: Run, path: Path, *, count: int, arms: Sequence[str] = (), 
         raise FairtrialError("nothing to label: there is no scored answer without a label")
     rows = [_sample_row(run, trial) for trial in rng.sample(trial_ids, len(trial_ids))]
     try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            if path.suffix.lower() == ".jsonl":
-                file.writelines(msgspec.json.encode(row).decode() + "\n" for row in rows)
-            else:
-                writer = csv.DictWriter(file, _COLUMNS, quoting=csv.QUOTE_NONNUMERIC)
-                writer.writeheader()
-                writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
+        write_shared(path, _table(rows, lines=path.suffix.lower() == ".jsonl"))
     except OSError as error:
         raise FairtrialError(f"{path} cannot be written: {error.strerror}") from None
     return len(rows)
+
+
+def _table(rows: Sequence[dict[str, Any]], *, lines: bool) -> str:
+    if lines:
+        return "".join(msgspec.json.encode(row).decode() + "\n" for row in rows)
+    table = StringIO(newline="")
+    writer = csv.DictWriter(table, _COLUMNS, quoting=csv.QUOTE_NONNUMERIC)
+    writer.writeheader()
+    writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
+    return table.getvalue()
 
 
 def _sample_trials(run: Run, count: int, arms: set[str], rng: random.Random) -> list[str]:

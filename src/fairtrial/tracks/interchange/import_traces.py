@@ -15,6 +15,7 @@ import yaml
 from fairtrial.config.document import DatasetEntry
 from fairtrial.config.selection import Numbered, RowSelection, where_problems
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.private import replacing
 from fairtrial.core.providers import known_providers
 from fairtrial.core.trace import ToolCall
 from fairtrial.core.variables import escape_all
@@ -111,23 +112,22 @@ class _Import:
 
     def write(self) -> TracesRead:
         """Write the cases to a temporary file first: what comes above them is known only at the end."""
-        partial = self._output.with_name(f".{self._output.name}.part")
         try:
-            with tempfile.TemporaryFile("w+", encoding="utf-8") as cases, partial.open("w", encoding="utf-8") as file:
+            with (
+                tempfile.TemporaryFile("w+", encoding="utf-8") as cases,
+                replacing(self._output, private=False) as file,
+            ):
                 lines = self._output.suffix == ".jsonl"
                 self._write_cases(cases, lines=lines)
                 if not self._read.cases:
                     raise FairtrialError(self._nothing())
                 cases.seek(0)
                 if not lines:
-                    file.write(self._head())
+                    file.write(self._head().encode())
                 while piece := cases.read(1 << 20):
-                    file.write(piece)
-            partial.replace(self._output)
+                    file.write(piece.encode())
         except OSError as error:
             raise FairtrialError(f"{self._output} cannot be written: {error.strerror or error}") from None
-        finally:
-            partial.unlink(missing_ok=True)
         self._read.redacted = self._redactor.counts
         return self._read
 

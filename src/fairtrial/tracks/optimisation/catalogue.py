@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -13,6 +12,7 @@ import msgspec
 import numpy as np
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.private import write_shared
 from fairtrial.core.registry import nearest
 from fairtrial.tracks.optimisation.families import DEFAULT, FAMILIES, FIXED, SMALL, can_make, make
 from fairtrial.tracks.optimisation.model import check_installed
@@ -196,9 +196,7 @@ def _write_to_cache(cache: Path | None, baseline: Baseline) -> None:
     if cache is None:
         return
     cache.mkdir(parents=True, exist_ok=True)
-    partial = cache / f".{baseline.digest}.{os.getpid()}.part"
-    partial.write_bytes(msgspec.json.encode(baseline))
-    partial.replace(cache / f"{baseline.digest}.json")
+    write_shared(cache / f"{baseline.digest}.json", msgspec.json.encode(baseline).decode())
 
 
 class BaselineCheck(msgspec.Struct, frozen=True, kw_only=True):

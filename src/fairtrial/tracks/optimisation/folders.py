@@ -12,6 +12,7 @@ import yaml
 from fairtrial.analyse.run import Run
 from fairtrial.config import Suite, parse_suite
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.private import write_shared
 from fairtrial.targets.replay import answer_files
 from fairtrial.tracks.optimisation.answer_folder import Instance, disagreement, read_instances
 from fairtrial.tracks.optimisation.export import problem_yaml
@@ -22,7 +23,7 @@ def write_answer(path: Path, answer: dict[str, Any]) -> None:
     """Write a baseline to a file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(answer), indent=2) + b"\n")
+        write_shared(path, msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
     except OSError as error:
         raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None
 
@@ -45,7 +46,7 @@ def write_folder(run: Run, folder: Path) -> int:
         both = (trial.target, trial.condition) if several_styles else (trial.target,)
         style = "-".join(both) if several_targets else trial.condition
         name = _file_name(style, names)
-        (instance / f"{name}_{trial.repeat}.json").write_text(trial.answer, "utf-8")
+        write_shared(instance / f"{name}_{trial.repeat}.json", trial.answer)
         count += 1
     return count
 
@@ -58,7 +59,7 @@ def _write_instance(run: Run, position: int, folder: Path) -> None:
     problem, baseline = problem_of(case)
     write_answer(folder / "baseline.json", baseline.as_reference(problem) if problem else baseline.as_answer())
     if problem and not problem.seed:
-        (folder / "problem.yaml").write_text(problem_yaml(problem), "utf-8")
+        write_shared(folder / "problem.yaml", problem_yaml(problem))
 
 
 def _file_name(style: str, names: dict[str, str]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.private import write_shared
 from fairtrial.core.registry import nearest
 from fairtrial.tracks.optimisation.cases import CACHE
 from fairtrial.tracks.optimisation.catalogue import Watch, baselines
@@ -142,10 +143,10 @@ def _write(folder: Path, drafts: Sequence[Draft], certificates: list[Baseline]) 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for one in drafts:
-            (folder / f"{one.problem.id}.yaml").write_text(one.text, "utf-8")
+            write_shared(folder / f"{one.problem.id}.yaml", one.text)
         known = {one.problem: one for one in (*_read_certificates(path), *certificates)}
         body = msgspec.json.encode({"certificates": [known[name] for name in sorted(known)]})
-        path.write_bytes(msgspec.json.format(body, indent=2) + b"\n")
+        write_shared(path, msgspec.json.format(body, indent=2).decode() + "\n")
     except OSError as error:
         raise FairtrialError(f"{folder} cannot be written: {error.strerror or error}") from None
     return [f"{one.problem.id}.yaml" for one in drafts]

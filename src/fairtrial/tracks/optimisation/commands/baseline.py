@@ -10,6 +10,7 @@ from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json, print_plain_json
 from fairtrial.cli.tables import table
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.private import write_shared
 from fairtrial.text.printable import significant
 from fairtrial.tracks.optimisation.cases import CACHE
 from fairtrial.tracks.optimisation.catalogue import ProblemSelection, baselines, select, verify_all
@@ -66,7 +67,7 @@ def _export(problem: OptimisationProblem, file: str) -> int:
         click.echo(problem_yaml(problem), nl=False)
         return 0
     try:
-        Path(file).write_text(problem_yaml(problem), "utf-8")
+        write_shared(Path(file), problem_yaml(problem))
     except OSError as error:
         raise FairtrialError(f"{file} cannot be written: {error.strerror or error}") from None
     click.echo(f"{problem.id} written to {file}", err=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import os
 from pathlib import Path
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.private import replacing
 from fairtrial.tracks.optimisation.analysis import OptimisationReport
 
 TITLES = {"html": "HTML", "md": "Markdown", "tex": "LaTeX", "csv": "CSV", "json": "JSON"}
@@ -34,11 +34,8 @@ def render_styles(report: OptimisationReport, form: str) -> str:
 def write_styles(report: OptimisationReport, path: Path) -> None:
     """Write the report in the format of the file's extension; on failure, leave no partial file."""
     check_style_outputs((str(path),))
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        partial.write_text(render_styles(report, _form(path)), "utf-8", newline="")
-        partial.replace(path)
+        with replacing(path) as file:
+            file.write(render_styles(report, _form(path)).encode())
     except OSError as error:
         raise FairtrialError(f"{path} cannot be written: {error.strerror or error}") from None
-    finally:
-        partial.unlink(missing_ok=True)
