@@ -264,7 +264,7 @@ async def work_on(
         if feed.complete:
             await analysis_import
         if job.mode == "rescore" and engine.halt is None:
-            _use_scoring(store, lease, scoring.number)
+            _use_scoring(store, lease, job, scoring.number)
     finally:
         analysis_import.cancel()
         if not lease.lost:
@@ -308,14 +308,14 @@ def _raise_if_unfinished(job: Job, halt: Halt) -> None:
         )
 
 
-def _use_scoring(store: Store, lease: RunLease, number: int) -> None:
+def _use_scoring(store: Store, lease: RunLease, job: Job, number: int) -> None:
     """Make a new scoring the run's current one, provided it scored anything."""
-    run_id = lease.run_id
-    if not any(arm.scored for arm in totals.arm_totals(store, run_id, number).values()):
-        reasons = totals.failure_reasons(store, run_id, number)
+    if not any(arm.scored for arm in totals.arm_totals(store, job.run_id, number).values()):
+        reasons = totals.failure_reasons(store, job.run_id, number)
         reason = next(iter(reasons), ("", "there are no answers", 0))[1]
         raise FairtrialError(f"no answer could be scored ({reason}); the old scores stay current")
-    finish_scoring(lease, number)
+    record = msgspec.structs.replace(store.find_run(job.run_id), scoring=number)
+    finish_scoring(lease, number, _settled(store, job, record))
 
 
 # -- status --------------------------------------------------------------------------------------
@@ -323,9 +323,7 @@ def _use_scoring(store: Store, lease: RunLease, number: int) -> None:
 
 def _set_status(store: Store, lease: RunLease, job: Job, halt: Halt | None) -> None:
     """Set the run's status; it is completed only if every planned trial has a score."""
-    status = _completeness(store, store.find_run(job.run_id), job.arms)
-    if status == "incomplete" and job.stopped is not None and job.mode != "resume":
-        status = "stopped"  # retrying or rescoring does not make a stopped run incomplete
+    status = _settled(store, job, store.find_run(job.run_id))
     if job.mode == "rescore":  # rescoring does not change when the run ended
         lease.set_run(status=status)
         return
@@ -337,11 +335,19 @@ def _set_status(store: Store, lease: RunLease, job: Job, halt: Halt | None) -> N
     lease.set_run(status=status, reason=reason, ended_at=time.time())
 
 
-def settle_status(store: Store, lease: RunLease, record: RunRecord) -> None:
-    """Update a run's status after its scores changed: completed if every planned trial has one; keep its end time."""
-    if record.status in ("completed", "incomplete"):
-        arms = store.arms(store.plan(record.plan_id))
-        lease.set_run(status=_completeness(store, record, arms))
+def _settled(store: Store, job: Job, record: RunRecord) -> str:
+    status = _completeness(store, record, job.arms)
+    if status == "incomplete" and job.stopped is not None and job.mode != "resume":
+        return "stopped"  # retrying or rescoring does not make a stopped run incomplete
+    return status
+
+
+def settled_status(store: Store, record: RunRecord, scoring: int) -> str:
+    """Return a run's status by another of its scorings: completed if every planned trial has a score."""
+    if record.status not in ("completed", "incomplete"):
+        return record.status
+    arms = store.arms(store.plan(record.plan_id))
+    return _completeness(store, msgspec.structs.replace(record, scoring=scoring), arms)
 
 
 def _completeness(store: Store, record: RunRecord, arms: tuple[Arm, ...]) -> str:

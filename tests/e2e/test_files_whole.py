@@ -65,7 +65,10 @@ def check(written, *args):
         ({"run.json", "run.csv", "run.html"}, "export latest -o run.json -o run.csv -o run.html"),
         ({"page.html"}, "report latest -o page.html"),
         ({"site/index.html", "site/fairtrial-site.json"}, "report latest --site site"),
-        ({"gate.md", "gate.json", "base.db.gz"}, "gate latest --min-score 0 --these-cases -o gate.md -o gate.json --keep base.db.gz"),
+        (
+            {"gate.md", "gate.json", "base.db.gz"},
+            "gate latest --min-score 0 --these-cases -o gate.md -o gate.json --keep base.db.gz",
+        ),
         ({"new/suite.yaml", "new/suite.schema.json"}, "init new"),
     ],
 )

@@ -73,7 +73,7 @@ async def test_only_the_last_session_writes(run_suite, store):
             lambda: lease.write({"trials": []}),
             lambda: lease.set_run(status="running"),
             lambda: add_scoring(lease, None),
-            lambda: finish_scoring(lease, 0),
+            lambda: finish_scoring(lease, 0, "completed"),
             lambda: void_batch(
                 lease,
                 BatchRecord(number=1, target="t", requests=1, created_at=1.0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from fairtrial.cli.start import open_store
-from fairtrial.store.files import delete_kept_files
+from fairtrial.store.files import delete_with_files
 
 
 def delete_runs(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
@@ -16,6 +16,5 @@ def delete_runs(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
         click.confirm(f"Delete {', '.join(run_ids)} for good?", abort=True, err=True)
     for run_id in run_ids:
         with opened.lease(run_id):
-            opened.delete_run(run_id)
-            delete_kept_files(opened, run_id)
+            delete_with_files(opened, run_id)
         click.echo(f"deleted: {run_id}", err=True)

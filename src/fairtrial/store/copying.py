@@ -17,11 +17,11 @@ from sqlalchemy import ColumnElement, Connection, Table, func, insert, select, t
 
 from fairtrial.core.errors import FairtrialError, StoreError
 from fairtrial.store import schema
+from fairtrial.store.arriving import COPYING, is_arriving
 from fairtrial.store.lease import NUMBERS
 from fairtrial.store.statements import PreparedInsert, insert_missing
 from fairtrial.store.store import UNFINISHED, RunRecord, Store
 
-COPYING = "being copied from another store: repeat `fairtrial store copy` to complete it"
 _BATCH = 1000
 _OF_PLAN = (schema.plan_targets, schema.plan_files, schema.cases)
 _OF_RUN = (
@@ -90,6 +90,8 @@ def _copy_run(source: Store, target: Store, run: RunRecord) -> CopiedRun:
     result = CopiedRun(id=run.id, suite=run.suite_name, outcome="skipped")
     if run.status == "running":
         return replace(result, reason="it is still running: copy it when it has ended")
+    if is_arriving(run):
+        return replace(result, reason=f"it is {run.reason}")
     with source.lock(run.id), target.lock(run.id):
         there = _stored_run(target, run.id)
         copied = 0

@@ -58,8 +58,13 @@ def _beside(store: Store) -> Path:
     return (file.parent if file.is_file() else Path(".fairtrial")).resolve()
 
 
-def delete_kept_files(store: Store, run_id: str) -> None:
-    """Remove the workspaces and journals of a run that were kept on disk."""
+def delete_with_files(store: Store, run_id: str) -> None:
+    """Delete a run and what was kept on disk for it; files go first, so that whoever is killed can delete it again."""
+    _delete_kept_files(store, run_id)
+    store.delete_run(run_id)
+
+
+def _delete_kept_files(store: Store, run_id: str) -> None:
     for folder in (kept_workspaces(store, run_id), kept_journals(store, run_id)):
         shutil.rmtree(folder, ignore_errors=True)
 

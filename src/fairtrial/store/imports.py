@@ -2,33 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from fairtrial.store import schema
-from fairtrial.store.plans import begin_plan
+from fairtrial.store.arriving import IMPORTING
+from fairtrial.store.deleting import delete_rows
+from fairtrial.store.lease import insert_run
+from fairtrial.store.plans import insert_plan
 from fairtrial.store.statements import INSERT_CASES, UPSERTS
 from fairtrial.store.store import RunRecord, Store, run_query
 from fairtrial.store.types import json_text
 
 
 class ImportedRun:
-    """A run in the making; `finish` makes it readable, and until then it counts as interrupted."""
+    """A run in the making; `finish` makes it whole, and until then its reason says that it is being imported."""
 
-    def __init__(self, store: Store, run_id: str, plan_id: str) -> None:
-        self._store, self.run_id, self.plan_id = store, run_id, plan_id
+    def __init__(self, store: Store, run_id: str, plan_id: str, earlier: Sequence[str] = ()) -> None:
+        """`earlier` are attempts at the same run, whose place it takes once it is whole."""
+        self._store, self.run_id, self.plan_id, self._earlier = store, run_id, plan_id, earlier
+        self.replaced: tuple[str, ...] = ()
 
     def begin(self, plan: dict[str, Any], run: dict[str, Any]) -> None:
-        """Write the plan and the run without content; remains of an import that was interrupted are removed."""
-        self.discard()
-        begin_plan(self._store, {**plan, "id": self.plan_id, "arms": b"[]"})
-        self._store.add_run({**run, "id": self.run_id, "plan_id": self.plan_id})
-
-    def write(self, cases: list[dict[str, Any]], trials: list[dict[str, Any]], scores: list[dict[str, Any]]) -> None:
-        """Write rows in one transaction."""
+        """Write the plan and the run without content, in the place of what an import that was cut off has left."""
+        tags = schema.tags
         with self._store.writing() as connection:
+            query = select(tags).where(tags.c.run_id == self.run_id)
+            named = [dict(row) for row in connection.execute(query).mappings()]
+            self._remove(connection)
+            insert_plan(connection, {**plan, "id": self.plan_id, "arms": b"[]"})
+            row = {**run, "id": self.run_id, "plan_id": self.plan_id, "reason": IMPORTING}
+            insert_run(connection, self._store.dialect, row)
+            if named:
+                connection.execute(insert(tags), named)
+
+    def write(
+        self,
+        cases: list[dict[str, Any]],
+        trials: list[dict[str, Any]],
+        scores: list[dict[str, Any]],
+        arms: bytes | None,
+    ) -> None:
+        """Write rows in one transaction, with the arms if these are other ones: a part of a run can be looked at."""
+        with self._store.writing() as connection:
+            if arms is not None:
+                plans = schema.plans
+                connection.execute(update(plans).where(plans.c.id == self.plan_id).values(arms=arms))
             if cases:
                 INSERT_CASES.execute(connection, self._store.dialect, cases)
             for table, rows in (("trials", trials), ("scores", scores)):
@@ -53,14 +75,20 @@ class ImportedRun:
                     update(cases).where(cases.c.plan_id == self.plan_id, asked < repeats).values(repeats=asked)
                 )
             connection.execute(update(schema.runs).where(schema.runs.c.id == self.run_id).values(**run))
+            self.replaced = tuple(name for name in self._earlier if not _is_cared_for(connection, name))
+            for name in self.replaced:
+                delete_rows(self._store.dialect, connection, name)
 
     def discard(self) -> None:
         """Remove everything written so far."""
         with self._store.writing() as connection:
-            connection.execute(delete(schema.runs).where(schema.runs.c.id == self.run_id))
-            others = select(schema.runs.c.id).where(schema.runs.c.plan_id == self.plan_id).limit(1)
-            if connection.scalar(others) is None:
-                connection.execute(delete(schema.plans).where(schema.plans.c.id == self.plan_id))
+            self._remove(connection)
+
+    def _remove(self, connection: Connection) -> None:
+        connection.execute(delete(schema.runs).where(schema.runs.c.id == self.run_id))
+        others = select(schema.runs.c.id).where(schema.runs.c.plan_id == self.plan_id).limit(1)
+        if connection.scalar(others) is None:
+            connection.execute(delete(schema.plans).where(schema.plans.c.id == self.plan_id))
 
 
 def find_imported(store: Store, run_id: str) -> RunRecord | None:
@@ -80,9 +108,9 @@ def attempts_at(store: Store, tool: str, lineage: str) -> list[tuple[RunRecord, 
     return found
 
 
-def is_cared_for(store: Store, run_id: str) -> bool:
+def _is_cared_for(connection: Connection, run_id: str) -> bool:
     """Return whether users added anything to a run: labels, votes, tags, or another scoring."""
     tables = (schema.labels, schema.votes, schema.tags, schema.pairs)
     again = select(schema.scorings.c.number).where(schema.scorings.c.run_id == run_id, schema.scorings.c.number > 0)
     queries = [*(select(table.c.run_id).where(table.c.run_id == run_id) for table in tables), again]
-    return any(store.fetch_value(query.limit(1)) is not None for query in queries)
+    return any(connection.scalar(query.limit(1)) is not None for query in queries)

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import insert, or_, select, update
+from sqlalchemy import Connection, insert, or_, select, update
 
 from fairtrial.core.experiment import Case, ScorerSpec
 from fairtrial.core.file import File
@@ -65,14 +65,19 @@ def _add_file(store: Store, plan_id: str, file: File) -> None:
 
 def begin_plan(store: Store, plan: dict[str, Any]) -> tuple[Planned, bool]:
     """Return the cases of a plan that are stored, and whether these are all."""
-    table = schema.plans
     with store.writing() as connection:
-        count = connection.scalar(select(table.c.case_count).where(table.c.id == plan["id"]))
-        if count is not None:
-            return planned_cases(connection, plan["id"]), count != UNFINISHED
-        connection.execute(insert(table).values(**plan, case_count=UNFINISHED, created_at=time.time()))
-        if targets := schema.target_rows(plan["id"], plan["arms"]):
-            connection.execute(insert(schema.plan_targets), targets)
+        return insert_plan(connection, plan)
+
+
+def insert_plan(connection: Connection, plan: dict[str, Any]) -> tuple[Planned, bool]:
+    """Write a plan without cases as a part of a transaction; return what is stored of it, as `begin_plan` does."""
+    table = schema.plans
+    count = connection.scalar(select(table.c.case_count).where(table.c.id == plan["id"]))
+    if count is not None:
+        return planned_cases(connection, plan["id"]), count != UNFINISHED
+    connection.execute(insert(table).values(**plan, case_count=UNFINISHED, created_at=time.time()))
+    if targets := schema.target_rows(plan["id"], plan["arms"]):
+        connection.execute(insert(schema.plan_targets), targets)
     return Planned(), False
 
 

@@ -39,12 +39,13 @@ def add_scoring(lease: RunLease, scorer: bytes | None) -> int:
         return int(last) + 1
 
 
-def finish_scoring(lease: RunLease, number: int) -> None:
-    """Make this scoring the run's current one."""
+def finish_scoring(lease: RunLease, number: int, status: str) -> None:
+    """Make this scoring the run's current one, with the status that the run has by it."""
     chosen = and_(_SCORINGS.c.run_id == lease.run_id, _SCORINGS.c.number == number)
+    run = schema.runs.c.id == lease.run_id
     with lease.writing() as connection:
         connection.execute(update(_SCORINGS).where(chosen).values(completed=True))
-        connection.execute(update(schema.runs).where(schema.runs.c.id == lease.run_id).values(scoring=number))
+        connection.execute(update(schema.runs).where(run).values(scoring=number, status=status))
 
 
 def scoring_choice(store: Store, run_id: str, number: int) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from fairtrial.core.place import Place
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
 from fairtrial.store.address import dialect_of
+from fairtrial.store.deleting import delete_rows
 from fairtrial.store.dialect import Dialect, Lock, translated
 from fairtrial.store.lease import RunLease, insert_run
 from fairtrial.store.migrations import is_current, migrate
@@ -177,16 +178,7 @@ class Store:
     def delete_run(self, run_id: str) -> None:
         """Delete a run with its answers and scores, and its plan if no other run uses it."""
         with self.writing() as connection:
-            plan_id = connection.scalar(select(schema.runs.c.plan_id).where(schema.runs.c.id == run_id))
-            connection.execute(delete(schema.runs).where(schema.runs.c.id == run_id))
-            others = connection.scalar(
-                select(func.count()).select_from(schema.runs).where(schema.runs.c.plan_id == plan_id)
-            )
-            if not others:
-                connection.execute(delete(schema.plans).where(schema.plans.c.id == plan_id))
-            self.dialect.serialise(connection, "files")  # others may be about to use a file that nothing uses yet
-            used = select(schema.attachments.c.sha256).union(select(schema.plan_files.c.sha256))
-            connection.execute(delete(schema.files).where(schema.files.c.sha256.not_in(used)))
+            delete_rows(self.dialect, connection, run_id)
 
     def lease(self, run_id: str) -> RunLease:
         """Take a run for a session of work: from now on, what an earlier session commits is refused."""

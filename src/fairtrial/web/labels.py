@@ -16,6 +16,7 @@ from fairtrial.core.place import COLUMNS, Place
 from fairtrial.present.words.judges import corrected_words, labels_sentence
 from fairtrial.stats.correction import FEWEST_LABELS
 from fairtrial.store import opinions
+from fairtrial.store.arriving import check_arrived
 from fairtrial.web import numbers
 from fairtrial.web.cache import patience
 from fairtrial.web.grid import is_position
@@ -95,6 +96,7 @@ class LabelPages:
         if len(parts) != 3 or not all(is_position(part) for part in parts):
             raise FairtrialError("this answer is not part of this run")
         place = Place(*map(int, parts))
+        check_arrived(run.record)
         if run.trial_at(place) is None:
             raise FairtrialError("this answer is not part of this run")
         if form.get("undo"):

@@ -18,7 +18,7 @@ from fairtrial.present.words.leaderboards import standing_words
 from fairtrial.providers.retirement import retiring
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
-from fairtrial.store.files import delete_kept_files, scored_by
+from fairtrial.store.files import delete_with_files, scored_by
 from fairtrial.store.store import check_tag
 from fairtrial.store.todo import Mode
 from fairtrial.web.cache import LONG, PATIENCE
@@ -169,8 +169,8 @@ class Runs:
         run = self._site.run(request.path_params["run"])
         if run.status == "running":
             raise FairtrialError("this run is in progress: stop it first")
-        self._site.store.delete_run(run.id)
-        delete_kept_files(self._site.store, run.id)
+        with self._site.store.lease(run.id):
+            delete_with_files(self._site.store, run.id)
         return go_to("/runs")
 
     def _tag(self, request: Request, form: FormData) -> Response:

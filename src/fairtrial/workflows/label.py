@@ -18,6 +18,7 @@ from fairtrial.core.place import place_of
 from fairtrial.core.private import write_shared
 from fairtrial.reports.csv import cell
 from fairtrial.store import opinions
+from fairtrial.store.arriving import check_arrived
 from fairtrial.tables import FORMATS, format_of, rows_of
 
 _COLUMNS = ("trial", "input", "expected", "answer", "label", "note")
@@ -81,6 +82,7 @@ def _read_row(fields: dict[str, Any], problem: str) -> PersonLabel | None:
 
 def add_labels(run: Run, labels: Sequence[PersonLabel], *, by: str) -> int:
     """Store labels and return how many answers have one; store none if any label matches no trial of this run."""
+    check_arrived(run.record)
     places, problems = _places(run), []
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for label in labels:

@@ -21,8 +21,9 @@ from fairtrial.engine.job import HERE, Job, Where
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.targets import targets_of
 from fairtrial.engine.watching import Watch
-from fairtrial.pipeline import SeriesPlan, feed_of, settle_status, start_run, work_on
+from fairtrial.pipeline import SeriesPlan, feed_of, settled_status, start_run, work_on
 from fairtrial.store import Store
+from fairtrial.store.arriving import check_arrived
 from fairtrial.store.lease import RunLease
 from fairtrial.store.scorings import add_scoring, finish_scoring, scoring_choice, scorings_of
 from fairtrial.store.store import RunRecord
@@ -80,7 +81,8 @@ async def aresume(
 
 
 def refuse_imported(record: RunRecord, mode: Mode) -> None:
-    """Raise for a run of another tool: only that tool can ask its targets."""
+    """Raise for a run of another tool, as only that tool can ask its targets, and for one that is not whole yet."""
+    check_arrived(record)
     if record.origin is not None:
         raise FairtrialError(
             f"run {record.id} was imported from {record.origin['tool']} and cannot be continued here: {mode} it there, "
@@ -187,6 +189,7 @@ async def arescore(
         raise FairtrialError("; ".join(message for _, message in problems))
     store = store or Store(create=False)
     record = store.find_run(name)
+    check_arrived(record)
     _check_imported(record, scorer)
     job = stored_job(store, record.id, "rescore", overrides or {}, functions, where)
     job = with_judge(store, job, judge)
@@ -223,13 +226,13 @@ def use_scoring(name: str, number: int, *, store: Store | None = None) -> Run:
     """Make an earlier scoring the run's current one again; nothing is scored and no model is called."""
     store = store or Store(create=False)
     record = store.find_run(name)
+    check_arrived(record)
     finished = [scoring.number for scoring in scorings_of(store, record.id) if scoring.completed]
     if number not in finished:
         numbers = ", ".join(map(str, finished))
         raise FairtrialError(f"run {record.id} has no finished scoring {number}; finished scorings: {numbers}")
     with store.lease(record.id) as lease:
-        finish_scoring(lease, number)
-        settle_status(store, lease, store.run_of_id(record.id))
+        finish_scoring(lease, number, settled_status(store, record, number))
     return Run(store, store.find_run(record.id))
 
 

@@ -19,6 +19,7 @@ from fairtrial.core.settings import JudgeSpec, Settings, target_specs
 from fairtrial.core.user_functions import load_function
 from fairtrial.engine.job import HERE, Job, Where
 from fairtrial.store import Store
+from fairtrial.store.arriving import check_arrived
 from fairtrial.store.plans import case_scorers, case_templates
 from fairtrial.store.todo import Mode
 
@@ -36,6 +37,7 @@ def stored_job(
     `functions` are those of the suite that have no importable name.
     """
     record = store.find_run(run_id)
+    check_arrived(record)
     plan = store.plan(record.plan_id)
     variables = variables_of(Path(plan.folder))
     arms = store.arms(plan, variables)

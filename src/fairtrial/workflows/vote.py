@@ -14,6 +14,7 @@ from fairtrial.analyse.sent import Exchange
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Case
 from fairtrial.core.place import Place
+from fairtrial.store.arriving import check_arrived
 from fairtrial.store.votes import Choice, Vote, add_vote, answered_arms, forget_vote, pair_count, vote_of_id, votes
 from fairtrial.webpage.looking import is_unresponsive
 
@@ -45,6 +46,7 @@ class Poll:
     def __init__(self, run: Run, voter: str, *, seed: int | None = None, total: int | None = None) -> None:
         if len(run.plan_arms) < 2:
             raise FairtrialError("voting needs two arms: this run has one")
+        check_arrived(run.record)
         self._run, self._voter = run, voter
         self._random = random.Random(seed)
         self._seen = self._done()

@@ -148,22 +148,28 @@ class LogWriter:
             "ended_at": log.ended or started,
         }
         repeats = max(log.repeats or 1, self.repeats)
-        scorer = {"type": "imported", "tool": log.tool, "metric": self.primary or ""}
-        arms = [msgspec.structs.replace(arm, repeats=repeats, scorer=scorer) for arm in self.arms.values()]
-        blob = canonical_json(self.variables.template_all(msgspec.to_builtins(arms)))
-        self.target.finish(blob, len(self.positions), 0 if log.repeats and origin["unfinished"] else repeats, run)
+        self.target.finish(
+            self._arms(), len(self.positions), 0 if log.repeats and origin["unfinished"] else repeats, run
+        )
         return origin
 
+    def _arms(self) -> bytes:
+        repeats = max(self.log.repeats or 1, self.repeats)
+        scorer = {"type": "imported", "tool": self.log.tool, "metric": self.primary or ""}
+        arms = [msgspec.structs.replace(arm, repeats=repeats, scorer=scorer) for arm in self.arms.values()]
+        return canonical_json(self.variables.template_all(msgspec.to_builtins(arms)))
+
     def _write_samples(self) -> None:
+        known = 0
         cases: list[dict[str, Any]] = []
         trials: list[dict[str, Any]] = []
         scores: list[dict[str, Any]] = []
         for sample in self.log.samples():
             self._add(sample, cases, trials, scores)
             if len(trials) >= _BATCH:
-                self.target.write(cases, trials, scores)
-                cases, trials, scores = [], [], []
-        self.target.write(cases, trials, scores)
+                self.target.write(cases, trials, scores, self._arms() if len(self.arms) > known else None)
+                cases, trials, scores, known = [], [], [], len(self.arms)
+        self.target.write(cases, trials, scores, self._arms() if len(self.arms) > known else None)
 
     def _add(self, sample: Sample, cases: list[Any], trials: list[Any], scores: list[Any]) -> None:
         arm, name = self._arm(sample.arm), sample.question.id

@@ -16,7 +16,7 @@ from fairtrial.core.variables import Variables
 from fairtrial.foreign.results import Columns, Log, reader_of, recognise
 from fairtrial.foreign.source import Source
 from fairtrial.store import Store
-from fairtrial.store.imports import ImportedRun, attempts_at, find_imported, is_cared_for
+from fairtrial.store.imports import ImportedRun, attempts_at, find_imported
 from fairtrial.tracks.interchange.import_log import ImportChoice, LogWriter
 from fairtrial.tracks.interchange.results._frame import frame_log, is_frame
 from fairtrial.tracks.interchange.values import name_of
@@ -133,17 +133,15 @@ def _import(log: Log, choice: ImportChoice, store: Store, variables: Variables) 
                 ):
                     return Import(Run(store, record), "older attempt", origin, files)
                 older.append(record.id)
-    writer = LogWriter(log, choice, store, variables, ImportedRun(store, run_id, f"imported-{digest.hex()[:32]}"))
+    target = ImportedRun(store, run_id, f"imported-{digest.hex()[:32]}", older)
+    writer = LogWriter(log, choice, store, variables, target)
     with store.lease(run_id):
         try:
             origin = writer.write()
         except (TypeError, AttributeError, KeyError, ValueError, IndexError, RecursionError) as error:
-            writer.target.discard()
+            target.discard()
             raise _misfit(log.tool, log.sources, error) from error
         except BaseException:
-            writer.target.discard()
+            target.discard()
             raise
-    replaced = [name for name in older if not is_cared_for(store, name)]
-    for name in replaced:
-        store.delete_run(name)
-    return Import(Run(store, store.run_of_id(run_id)), "imported", origin, files, tuple(replaced))
+    return Import(Run(store, store.run_of_id(run_id)), "imported", origin, files, target.replaced)
