@@ -10,11 +10,15 @@ import msgspec
 from fairtrial.core.answer import TOOL_CALLS, Answer, Failure, Request, Usage
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
+from fairtrial.providers.mending import read_mended
 from fairtrial.providers.params import supported_params
 from fairtrial.providers.replies import UNREADABLE, calls_trace
 
 # The exceptions that reading a turn may raise.
 BAD_TURN = (*UNREADABLE, KeyError, IndexError, TypeError, AttributeError)
+
+_MAX_NAME = 150  # characters of the words that servers choose: why an answer ended, and who wrote it
+MAX_TEXT = 16 * 2**20  # characters of an answer, with its reasoning
 
 _RANGES = frozenset(
     {
@@ -61,9 +65,9 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
         only_calls = bool(self.calls) and not self.text.strip()
         return Answer(
             text=self.text,
-            finish_reason=TOOL_CALLS if only_calls else self.finish_reason,
+            finish_reason=TOOL_CALLS if only_calls else self.finish_reason and self.finish_reason[:_MAX_NAME],
             usage=self.usage,
-            model=self.model,
+            model=self.model and self.model[:_MAX_NAME],
             latency_ms=latency_ms,
             first_token_ms=first_token_ms,
             reasoning=self.thinking or None,
@@ -78,6 +82,15 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     call: RequestedCall
     text: str
     error: bool = False
+
+
+def read_turn(conversation: type[Conversation] | Conversation, body: bytes) -> Turn | Failure:
+    """Read a whole reply, if it can be read, within the limit of streamed ones; a larger one has been paid for."""
+    turn = read_mended(conversation.read, body)
+    if isinstance(turn, Failure) or len(turn.text) + len(turn.thinking) <= MAX_TEXT:
+        return turn
+    message = f"the server sent an answer of more than {MAX_TEXT >> 20} million characters"
+    return Failure(kind="malformed", message=message, usage=turn.usage, cost_usd=turn.cost_usd)
 
 
 class Conversation:

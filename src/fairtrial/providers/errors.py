@@ -14,6 +14,7 @@ import msgspec
 from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.providers.replies import UNREADABLE
 from fairtrial.providers.streams import AnswerTooLargeError, read_beginning
+from fairtrial.providers.unpacking import UnknownEncodingError
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -29,6 +30,7 @@ class ErrorBody(msgspec.Struct):
     type: Any = None
 
 
+_MAX_TEXT, _MAX_CODE = 4000, 200  # characters
 _error_body = msgspec.json.Decoder(ErrorBody)
 
 
@@ -42,9 +44,13 @@ def failure_of(error: Exception, *, answering: bool, streaming: bool) -> Failure
     """Turn an exception into a failure; `answering` means that status 200 had arrived, so the call may be billed."""
     import aiohttp
 
-    text = str(error) or type(error).__name__
+    text = _shortened(str(error)) or type(error).__name__
     if isinstance(error, AnswerTooLargeError):  # a retry would be just as large
         return Failure(kind="malformed", message=f"the server sent {text}")
+    if isinstance(error, UnknownEncodingError):  # it would be sent again; a stream may come as it is
+        return Failure(
+            kind="stream" if streaming else "malformed", message=f"the server sent {text}", retryable=streaming
+        )
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return Failure(kind="files", message=f"too many files are open: {text}", retryable=True)
     if isinstance(error, aiohttp.ClientConnectorError):
@@ -179,8 +185,15 @@ def _read_error(body: bytes) -> _Error:
     except UNREADABLE:
         pass
     text = " ".join((text or body.decode("utf-8", "replace")).split())
-    # Not truncated here: secrets are hidden first, or part of one could remain.
-    return _Error(text=text or "no message", code=code, wait=wait, used_up=used_up)
+    return _Error(text=_shortened(text) or "no message", code=code[:_MAX_CODE], wait=wait, used_up=used_up)
+
+
+def _shortened(text: str) -> str:
+    """Shorten what a server says between two words: half a secret could not be recognised and hidden."""
+    if len(text) <= _MAX_TEXT:
+        return text
+    words, _, _ = text[:_MAX_TEXT].rpartition(" ")
+    return f"{words} … ({len(text):,} characters)".lstrip()
 
 
 def _in_words(error: Any) -> str:

@@ -5,7 +5,7 @@ An impossible count (negative, or too large to be exact as a number) is treated 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeGuard
 
 import msgspec
@@ -39,6 +39,17 @@ def decode_or_none(raw: msgspec.Raw) -> Any:
         return _decode(raw) if raw else None
     except UNREADABLE:
         return None
+
+
+def is_first(index: Any) -> bool:
+    """Return whether a piece belongs to the first of several answers."""
+    return type(index) is not int or index == 0
+
+
+def place_of_first(indices: Sequence[Any]) -> int:
+    """Return which of several answers in one reply is the first by its index; an index that is left out is 0."""
+    numbers = [index if type(index) is int else 0 for index in indices]
+    return numbers.index(min(numbers))
 
 
 def text_or_none(value: Any) -> str | None:

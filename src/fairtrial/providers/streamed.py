@@ -8,10 +8,9 @@ from typing import Any
 
 from fairtrial.core.answer import Answer, Failure
 from fairtrial.core.listening import Listener
-from fairtrial.providers.conversation import RequestedCall, Turn, read_call
+from fairtrial.providers.conversation import MAX_TEXT, RequestedCall, Turn, read_call
+from fairtrial.providers.mending import read_mended
 from fairtrial.providers.streams import AnswerTooLargeError
-
-_MAX_TEXT = 16 * 2**20  # characters of a streamed answer, with its reasoning
 
 
 class Collected:
@@ -38,8 +37,8 @@ class Collected:
 
     def _grow(self, piece: str) -> None:
         self._size += len(piece)
-        if self._size > _MAX_TEXT:
-            raise AnswerTooLargeError(f"an answer of more than {_MAX_TEXT >> 20} million characters")
+        if self._size > MAX_TEXT:
+            raise AnswerTooLargeError(f"an answer of more than {MAX_TEXT >> 20} million characters")
 
     @property
     def text(self) -> str:
@@ -79,7 +78,7 @@ class Streamed:
     def take_all(self, events: Iterable[bytes]) -> Answer | Failure | None:
         """Add events until one of them ends the answer; return a result if that is before its time."""
         for data in events:
-            if (ended := self.take(data)) is not None:
+            if (ended := read_mended(self.take, data)) is not None:
                 return ended
             if self.over:
                 break

@@ -6,14 +6,16 @@ import zlib
 from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Protocol
 
+from fairtrial.providers.unpacking import UnknownEncodingError, unpacked
+
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
 _MAX_BODY = 32 * 2**20  # bytes of a reply, decompressed
 _MAX_EVENT = 4 * 2**20
 _MAX_ERROR = 2**18
-_PIECE = 2**16  # bytes that are decompressed at a time
 _BOM = b"\xef\xbb\xbf"
+_UTF8 = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 
 
 class AnswerTooLargeError(Exception):
@@ -24,14 +26,14 @@ async def read_body(response: ClientResponse) -> bytes:
     """Read a whole body, decompressed and limited in size."""
     length = response.content_length
     if length is not None and length <= _MAX_BODY and "Content-Encoding" not in response.headers:
-        return await response.read()
+        return _in_utf8(await response.read(), response.charset)
     parts, size = [], 0
     async for piece in pieces(response):
         size += len(piece)
         if size > _MAX_BODY:
             raise AnswerTooLargeError(f"a reply of more than {_MAX_BODY >> 20} MB")
         parts.append(piece)
-    return b"".join(parts)
+    return _in_utf8(b"".join(parts), response.charset)
 
 
 async def read_beginning(response: ClientResponse) -> bytes:
@@ -42,27 +44,29 @@ async def read_beginning(response: ClientResponse) -> bytes:
             body += piece
             if len(body) >= _MAX_ERROR:
                 break
-    except zlib.error:
+    except (zlib.error, UnknownEncodingError):
         pass  # use what could be read
     return body[:_MAX_ERROR]
 
 
 def pieces(response: ClientResponse) -> AsyncIterator[bytes]:
     """Return a body as it arrives, decompressed."""
-    encoding = response.headers.get("Content-Encoding", "identity").lower()
-    return response.content.iter_any() if encoding == "identity" else _inflated(response)
+    return unpacked(response.content.iter_any(), response.headers.get("Content-Encoding", ""))
 
 
-async def _inflated(response: ClientResponse) -> AsyncIterator[bytes]:
-    inflater = zlib.decompressobj(zlib.MAX_WBITS | 32)  # accepts gzip and zlib; anything else is an error
-    async for chunk in response.content.iter_any():
-        remaining = chunk
-        while remaining and not inflater.eof:
-            if piece := inflater.decompress(remaining, _PIECE):
-                yield piece
-            remaining = inflater.unconsumed_tail
-    if not inflater.eof:
-        raise zlib.error("the compressed body is not complete")
+def _in_utf8(body: bytes, charset: str | None) -> bytes:
+    """Return a body in UTF-8, which JSON is in whatever a header says; only what is not may be in that charset."""
+    if charset is None or charset.lower() in _UTF8:
+        return body
+    try:
+        body.decode()
+        return body
+    except UnicodeDecodeError:
+        pass
+    try:
+        return body.decode(charset).encode()
+    except (LookupError, ValueError):
+        return body
 
 
 class EventParser(Protocol):

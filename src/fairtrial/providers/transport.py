@@ -20,7 +20,7 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.providers import Provider
 from fairtrial.core.target import Target
 from fairtrial.core.time_limit import time_limit
-from fairtrial.providers.conversation import Conversation, Tool
+from fairtrial.providers.conversation import Conversation, Tool, read_turn
 from fairtrial.providers.embeddings import EmbeddingCall, read_embedding
 from fairtrial.providers.errors import Filtered, cut_off, error_of, failure_of
 from fairtrial.providers.params import Api, provider_of, refused_parameter, renamed_limit, supported_params
@@ -201,14 +201,15 @@ class HttpTarget(Target):
 
     def read_whole(self, body: bytes, started: float) -> Answer | Failure:
         """Read a complete, non-streamed reply."""
-        latency = (time.perf_counter() - started) * 1000
-        turn = self.conversation.read(body)
-        return turn if isinstance(turn, Failure) else turn.answer(latency)
+        return self._read(body, (time.perf_counter() - started) * 1000)
 
     def read_reply(self, body: bytes) -> Answer | Failure:
         """Read a complete reply of which the duration is unknown."""
-        turn = self.conversation.read(body)
-        return turn if isinstance(turn, Failure) else turn.answer(None)
+        return self._read(body, None)
+
+    def _read(self, body: bytes, latency_ms: float | None) -> Answer | Failure:
+        turn = read_turn(self.conversation, body)
+        return turn if isinstance(turn, Failure) else turn.answer(latency_ms)
 
     async def read_stream(self, response: ClientResponse, collected: Collected) -> Answer | Failure:
         """Read a reply that arrives in pieces."""
@@ -239,6 +240,8 @@ async def open_session(spec: TargetSpec, headers: dict[str, str], origin: str = 
     """Open a session for one target after checking that its server is reachable."""
     import aiohttp
 
+    from fairtrial.providers.connections import Connector  # with aiohttp
+
     origin = origin or spec.base_url
     await check_reachable(spec.id, origin)
     return aiohttp.ClientSession(
@@ -248,7 +251,7 @@ async def open_session(spec: TargetSpec, headers: dict[str, str], origin: str = 
             **headers,
             **spec.headers,
         },
-        connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+        connector=Connector(),
         timeout=aiohttp.ClientTimeout(total=None),  # the engine enforces the timeout
         proxy=_proxy(origin),  # looked up once: `trust_env` would start a thread for every call
         read_bufsize=2**18,

@@ -20,7 +20,7 @@ from fairtrial.providers.embeddings import EmbeddingCall, Vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
 from fairtrial.providers.params import Api
 from fairtrial.providers.reasoning import Reasoning
-from fairtrial.providers.replies import UNREADABLE, decode_or_none, google_usage, text_or_none
+from fairtrial.providers.replies import UNREADABLE, decode_or_none, google_usage, is_first, place_of_first, text_or_none
 from fairtrial.providers.streamed import Collected, Streamed
 from fairtrial.providers.transport import HttpTarget, as_answer
 
@@ -50,6 +50,7 @@ class _Content(msgspec.Struct):
 
 
 class _Candidate(msgspec.Struct, rename="camel"):
+    index: Any = None
     content: _Content | None = None
     finish_reason: Any = None
 
@@ -107,7 +108,8 @@ class GoogleConversation(Conversation):
             return failure_in(decoded.error)
         if not decoded.candidates and decoded.prompt_feedback is None:
             return malformed("the reply has no candidates")
-        candidate = decoded.candidates[0] if decoded.candidates else _Candidate()
+        candidates = decoded.candidates or [_Candidate()]
+        candidate = candidates[place_of_first([one.index for one in candidates])]
         parts = (candidate.content.parts if candidate.content else None) or []
         blocked = _block_reason(decoded.prompt_feedback) if not decoded.candidates else ""
         return Turn(
@@ -132,7 +134,9 @@ class GoogleConversation(Conversation):
             for result in results
         ]
         # With its signatures: newer models refuse thoughts that come back without them.
-        self.messages += [msgspec.json.decode(turn.raw)["candidates"][0]["content"], {"role": "user", "parts": answers}]
+        candidates = msgspec.json.decode(turn.raw)["candidates"]
+        said = candidates[place_of_first([one.get("index") for one in candidates])]["content"]
+        self.messages += [said, {"role": "user", "parts": answers}]
 
 
 def _thinking(setting: Reasoning) -> dict[str, Any]:
@@ -186,7 +190,9 @@ class GoogleStreamed(Streamed):
         if reply.error is not None:
             return failed_mid_stream(failure_in(reply.error), google_usage(decode_or_none(self.usage)))
         if reply.candidates:
-            self._take_candidate(reply.candidates[0])
+            for candidate in reply.candidates:
+                if is_first(candidate.index):  # others are answers that nobody asked for
+                    self._take_candidate(candidate)
         elif reply.prompt_feedback is not None:
             self._blocked, self.done, self.finish = _block_reason(reply.prompt_feedback), True, FILTERED
         return None

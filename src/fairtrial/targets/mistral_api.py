@@ -6,17 +6,15 @@ from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import msgspec
-
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.file import File
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Conversation, ToolResult, Turn
 from fairtrial.providers.params import Api
 from fairtrial.providers.streamed import Streamed
-from fairtrial.targets.openai_api import OpenaiApi, OpenaiConversation, OpenaiStreamed
+from fairtrial.targets.openai_api import OpenaiApi, OpenaiConversation, OpenaiStreamed, message_in
 
-_BROKEN = Failure(kind="server", message="Mistral ended the answer with an error", retryable=True)
+_BROKEN = Failure(kind="server", message="Mistral ended the answer with an error", retryable=True, maybe_billed=True)
 
 
 class MistralConversation(OpenaiConversation):
@@ -40,7 +38,7 @@ class MistralConversation(OpenaiConversation):
         return _BROKEN if isinstance(turn, Turn) and turn.finish_reason == "error" else turn
 
     def add(self, turn: Turn, results: Sequence[ToolResult]) -> None:
-        self.messages.append(msgspec.json.decode(turn.raw)["choices"][0]["message"])
+        self.messages.append(message_in(turn))
         self.messages += [
             {"role": "tool", "tool_call_id": result.call.id, "name": result.call.name, "content": result.text}
             for result in results

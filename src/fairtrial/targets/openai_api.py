@@ -22,8 +22,10 @@ from fairtrial.providers.replies import (
     UNREADABLE,
     decode_or_none,
     finish_of,
+    is_first,
     openai_cost,
     openai_usage,
+    place_of_first,
     text_or_none,
 )
 from fairtrial.providers.streamed import Collected, Streamed
@@ -62,6 +64,7 @@ def _texts(parts: Any) -> str:
 
 
 class _Choice(msgspec.Struct):
+    index: Any = None
     message: _Message | None = None
     delta: _Message | None = None
     finish_reason: Any = None
@@ -140,13 +143,17 @@ class OpenaiConversation(Conversation):
             return unreadable(reply, "chat completion", error)
         if (failed := _error_in(decoded, reply)) is not None:
             return failed
-        if not decoded.choices or decoded.choices[0].message is None:
+        choice = (
+            decoded.choices[place_of_first([choice.index for choice in decoded.choices])]
+            if decoded.choices
+            else _Choice()
+        )
+        if (message := choice.message) is None:
             return malformed("the reply has no choices")
-        message = decoded.choices[0].message
         return _turn(
             message.text(),
             text_or_none(message.refusal),
-            finish_of(decoded.choices[0].finish_reason),
+            finish_of(choice.finish_reason),
             decoded.usage,
             decoded.model,
             calls=tuple(read_call(*_parts_of(call)) for call in message.calls()),
@@ -155,10 +162,17 @@ class OpenaiConversation(Conversation):
         )
 
     def add(self, turn: Turn, results: Sequence[ToolResult]) -> None:
-        self.messages.append(msgspec.json.decode(turn.raw)["choices"][0]["message"])
+        self.messages.append(message_in(turn))
         self.messages += [
             {"role": "tool", "tool_call_id": result.call.id, "content": result.text} for result in results
         ]
+
+
+def message_in(turn: Turn) -> dict[str, Any]:
+    """Return the message of a turn as it came."""
+    choices = msgspec.json.decode(turn.raw)["choices"]
+    message: dict[str, Any] = choices[place_of_first([choice.get("index") for choice in choices])]["message"]
+    return message
 
 
 def _turn(
@@ -203,8 +217,9 @@ class OpenaiStreamed(Streamed):
         self.model = reply.model or self.model
         if reply.usage and reply.usage != _NULL:
             self.usage = reply.usage
-        if reply.choices:
-            self._take_choice(reply.choices[0])
+        for choice in reply.choices or ():
+            if is_first(choice.index):  # others are answers that nobody asked for
+                self._take_choice(choice)
         return None
 
     def _take_choice(self, choice: _Choice) -> None:

@@ -21,7 +21,7 @@ from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.time_limit import time_limit
 from fairtrial.providers.bounds import Most, believed, maybe_billed, most_in_body
-from fairtrial.providers.conversation import Conversation, RequestedCall, Tool, ToolResult, Turn
+from fairtrial.providers.conversation import Conversation, RequestedCall, Tool, ToolResult, Turn, read_turn
 from fairtrial.providers.errors import Filtered
 from fairtrial.providers.params import supported_params
 from fairtrial.providers.streams import read_body
@@ -138,7 +138,7 @@ class ToolAgent(Target):
 
     async def _turn(self, conversation: Conversation, body: bytes) -> Turn | Failure:
         async def receive(response: ClientResponse) -> Turn | Failure:
-            return conversation.read(await read_body(response))
+            return read_turn(conversation, await read_body(response))
 
         result = await self._model.post(body, receive)
         self.quota = self._model.quota
