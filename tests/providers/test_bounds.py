@@ -67,12 +67,19 @@ def test_results_stay_what_they_are_but_for_the_counts(usage):
         (Answer(text="", reasoning="Hm.", usage=Usage(prompt=3)), False),  # thoughts are written, too
         (Answer(text="blocked", finish_reason=FILTERED, usage=Usage()), True),  # the filter spoke, not the model
         (Answer(text="blocked", finish_reason=FILTERED, usage=Usage(completion=3)), False),
+        (Answer(text="x" * 9000, finish_reason=FILTERED, usage=Usage()), False),  # no filter says so much
+        (Answer(text="no", reasoning="Hm.", finish_reason=FILTERED, usage=Usage()), False),
         (Answer(text="yes", usage=Usage(prompt=9, cache_read=9, completion=1)), True),  # all of it was cached
         (Failure(kind="server", message="", usage=Usage()), True),  # nothing was done
     ],
 )
 def test_special_cases(result, true):
     assert (believed(result, MOST).usage is not None) == true
+
+
+def test_a_reply_without_a_limit_has_one():
+    usage = Usage(prompt=9, completion=10**8)
+    assert can_be_true(usage) and not can_be_true(usage, Most(10, None))  # a session of many calls; one call
 
 
 def test_an_embedding_has_no_completion():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from fairtrial.analyse.gate_result import Unsure
 from fairtrial.analyse.score_table import SCORE
 from fairtrial.analyse.stored_run import StoredRun
+from fairtrial.core.amounts import check_amount
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.gate import GateSpec
 from fairtrial.stats.mean import ALPHA
@@ -73,6 +75,10 @@ def gate_spec(run: StoredRun) -> GateSpec | None:
 
 def check_terms(terms: Terms, against: object | None) -> None:
     """Reject thresholds that cannot be intended."""
+    check_amount("margin", terms.margin, positive=True)
+    check_amount("min_coverage", terms.min_coverage)
+    if terms.metric and terms.min_score is not None and not math.isfinite(terms.min_score):
+        raise FairtrialError(f"`min_score` must be a finite number, not {terms.min_score:g}")
     if terms.metric:
         if against is not None and terms.margin is None:
             raise FairtrialError(

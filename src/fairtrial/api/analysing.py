@@ -27,6 +27,7 @@ from fairtrial.api.given import (
     sources_given,
 )
 from fairtrial.api.twins import async_twin
+from fairtrial.core.amounts import check_amount
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import Aggregate
 from fairtrial.store import Store
@@ -210,6 +211,8 @@ def compare(
     if (a is None) != (b is None):
         raise FairtrialError("give two arms, or none")
     names = () if a is None or b is None else (a, b)
+    check_amount("margin", margin, positive=True)
+    check_amount("largest", largest, positive=True)
     scores = read_scores(pooled(sources_given(runs, store), names))
     comparisons = compare_scores(scores, choose(scores, names), metric=metric, margin=margin, largest=largest)
     return comparisons.pairs[0] if names else comparisons

@@ -46,6 +46,19 @@ POSITIVE = Amount(positive=True)
 NOT_NEGATIVE = Amount()
 
 
+class Finite(click.types.FloatParamType):
+    """Any number but `nan` and `inf`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
+FINITE = Finite()
+
+
 class Margin(Amount):
     """A number of points above 0."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
+from fairtrial.core.amounts import not_finite
 from fairtrial.core.extraction import Extraction
 from fairtrial.webpage.checks import Check
 
@@ -41,6 +43,10 @@ class ParamsEntry(Keys, frozen=True, kw_only=True):
         Meta(description="How much a model reasons: a level, or a number of tokens; what comes nearest is sent."),
     ] = msgspec.UNSET
     extra: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+
+    def find_problems(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield where a number is none that a server could be sent."""
+        return not_finite("extra", self.extra)
 
     def given(self) -> dict[str, Any]:
         """Return only the parameters that are set in the file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -17,6 +18,7 @@ from fairtrial.config.case_document import (
     Vars,
     Workspace,
 )
+from fairtrial.core.amounts import not_finite
 from fairtrial.core.extraction import Extraction
 from fairtrial.core.gate import GateSpec
 from fairtrial.core.settings import PanelSpec, PriceSpec, RetrySpec
@@ -45,6 +47,10 @@ class TargetEntry(Keys, frozen=True, kw_only=True):
     ] = []
     extract: Annotated[Extraction | None, Meta(description="Which part of its answers is scored.")] = None
     workspace: Workspace = None
+
+    def find_problems(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield where a number is none that a machine could have."""
+        return not_finite("resources", self.resources)
 
 
 class AuthEntry(Keys, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from fairtrial.core.amounts import check_amount
 from fairtrial.core.errors import FairtrialError
 
 
@@ -28,6 +29,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     margin: float | None = None  # 0–1
 
     def __post_init__(self) -> None:
+        check_amount("budget_usd", self.budget_usd)
+        for name in ("timeout", "margin", "concurrency", "repeats", "limit", "first"):
+            check_amount(name, getattr(self, name), positive=True)
         if self.limit is not None and self.first is not None:
             raise FairtrialError(
                 "limit and first cannot be combined: limit draws cases at random, first takes them from the start"

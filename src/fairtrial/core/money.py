@@ -38,6 +38,16 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.unknown else self.known
 
 
+# What stands for an amount of which nobody knows anything: it is on record, and nothing else.
+UNKNOWN_USD = 1e-12
+_SURELY_KNOWN = 1e-7  # more than all calls in flight together, if nothing is known of any
+
+
+def at_most(usd: float) -> Cost:
+    """Return the cost of calls that were lost and may have cost this much; nothing if there was nothing at risk."""
+    return Cost(charged=usd if usd > _SURELY_KNOWN else 0.0, unknown=int(usd > 0))
+
+
 def total(costs: Iterable[Cost]) -> Cost:
     """Return the sum of the costs."""
     return sum(costs, Cost())

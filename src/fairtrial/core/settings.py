@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
@@ -32,6 +33,11 @@ class PriceSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     output: float
     cache_read: float | None = None  # default: as other tokens of the prompt
     cache_write: float | None = None
+
+    def __post_init__(self) -> None:
+        for usd in (self.input, self.output, self.cache_read, self.cache_write):
+            if usd is not None and not 0 <= usd < math.inf:
+                raise ValueError(f"a price is a finite number from 0 on, not {usd:g}")
 
 
 class JudgeSpec(msgspec.Struct, frozen=True, kw_only=True):

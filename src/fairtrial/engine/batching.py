@@ -259,6 +259,7 @@ class BatchQueue:
         """Hand out the results of a batch that has ended; try again if that breaks off."""
         part.record = msgspec.structs.replace(part.record, ended_at=time.time())
         await self._book.save(part.record)
+        problem = _NO_RESULT
         for attempt in range(_ATTEMPTS):
             try:
                 while asked := part.waiting():  # more may begin to wait while results are read
@@ -276,7 +277,10 @@ class BatchQueue:
                 await asyncio.sleep(_pause(attempt))
             else:
                 return
-        self._leave(part, Failure(kind=PENDING, message=self._problem))
+        if problem.kind == "malformed":  # its results will not become readable
+            self._fail(part, msgspec.structs.replace(problem, kind="lost", retryable=False, maybe_billed=True))
+        else:
+            self._leave(part, Failure(kind=PENDING, message=self._problem))
 
     async def _wait(self, part: BatchSlice) -> BatchStatus | Failure:
         """Wait until a batch has ended, with growing pauses."""

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from fairtrial.core.money import Cost
+from fairtrial.core.money import UNKNOWN_USD, Cost
 
 Keep = Callable[[float], Awaitable[None]]  # durably record how much may be spent in addition to what the rows say
 
@@ -35,14 +35,17 @@ class Need(msgspec.Struct, frozen=True):
 
 
 class Budget:
-    """Money reserved for calls in flight and money spent. Without a limit, only the total is tracked."""
+    """Money reserved for calls in flight and money spent.
+
+    Without a limit, only the total is tracked, and what sessions of agents in flight may cost: they are few and dear.
+    """
 
     def __init__(self, limit: float | None, spent: float = 0.0, keep: Keep | None = None) -> None:
         self._limit = math.inf if limit is None else limit
         self.spent = spent
         self.exhausted = False  # set once a call has been refused
         self.unrecorded = Cost()  # spent, but not yet in any row
-        self._keep = keep if self.limited else None
+        self._keep = keep
         self._recorded_at_risk = 0.0
         self._recording = asyncio.Lock()
         self._reserved = 0.0
@@ -72,6 +75,8 @@ class Budget:
         if not need.target:
             return need.usd
         unspent, highest = max(0.0, self.unspent), self.highest_costs.get(need.target)
+        if not self.limited:
+            return max(UNKNOWN_USD, need.factor * (highest or 0.0))
         if highest is None:
             return unspent
         return min(unspent, need.factor * highest) if need.capped else need.factor * highest
@@ -88,7 +93,7 @@ class Budget:
         """
         while True:
             amount, available = self.amount(need), self.unspent - self._reserved
-            if amount <= available and available >= 0:
+            if amount <= available and available >= 0 and not self._used_up(need):
                 break
             if self._calls == 0:
                 self.exhausted = True
@@ -105,13 +110,17 @@ class Budget:
         if batch:
             self._in_batches += amount
             return amount
-        if self._keep is not None:
+        if self._keep is not None and (self.limited or amount):
             try:
                 await self._record_at_risk(self._keep)
             except BaseException:
                 self.settle(amount, Cost())
                 raise
         return amount
+
+    def _used_up(self, need: Need) -> bool:
+        """Return whether nothing is left for a call that costs nobody knows how much."""
+        return bool(need.target) and self.unspent <= 0 and self.highest_costs.get(need.target) != 0
 
     def take_over(self, usd: float) -> float:
         """Count a request of an earlier session as reserved, instead of spent, because its result is now waited for."""
@@ -142,6 +151,11 @@ class Budget:
 
     def _at_risk(self) -> float:
         return self._reserved - self._in_batches + self.unrecorded.charged
+
+    @property
+    def on_record(self) -> bool:
+        """Whether the store says that something may be spent without a row."""
+        return self.limited or self._recorded_at_risk > 0
 
     def settle(self, reserved: float, cost: Cost) -> None:
         self.charge(reserved, cost, ended=1)

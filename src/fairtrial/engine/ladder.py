@@ -19,7 +19,7 @@ import msgspec
 
 from fairtrial.agents.workspace.making import WorkspaceError, Workspaces, kept_name
 from fairtrial.core.answer import NOT_STORED, Answer, Failure, Journal, Outcome, Request, SoFar, Usage
-from fairtrial.core.money import Cost
+from fairtrial.core.money import UNKNOWN_USD, Cost
 from fairtrial.core.settings import AGENT_TIMEOUT, MODEL_TIMEOUT, PriceSpec, Settings
 from fairtrial.core.target import Target
 from fairtrial.core.time_limit import time_limit
@@ -135,7 +135,7 @@ class Ladder:
     async def _afforded(self, request: Request) -> tuple[Answer | Failure, Cost]:
         """afforded: reserve the maximum cost first, then replace it by the actual cost."""
         raise_if_cancelled()
-        if self._budget.limited:
+        if self._budget.limited or self._target.agent:
             await self._load_price()
         reserved = await self._budget.reserve(self._need(request))
         if reserved is None:
@@ -151,7 +151,7 @@ class Ladder:
             return result, cost
         except asyncio.CancelledError:
             if attempt.begun and self._price is not FREE:  # a cancelled call may still be billed
-                cost = self._worst_case_cost(self._most(request), reserved)
+                _, cost = self._settled(request, _timed_out(request.journal, "cancelled"), reserved)
             raise
         finally:
             self._budget.settle(reserved, cost)
@@ -163,7 +163,10 @@ class Ladder:
 
     def _need(self, request: Request) -> Need:
         """Return the amount to reserve for a call: the maximum it can cost."""
-        if not self._budget.limited:
+        if not self._budget.limited:  # only what can cost much is on record before it begins
+            is_session = self._target.agent and self._price is not FREE
+            return Need(target=self._target.spec.id, factor=_AGENT_COST_FACTOR) if is_session else Need()
+        if self._price is FREE and not self._target.names_its_cost:
             return Need()
         if self._target.many_calls:  # it is told what it may spend, and must stop there
             return Need(target=self._target.spec.id, factor=_AGENT_COST_FACTOR, capped=True)
@@ -197,8 +200,9 @@ class Ladder:
         return Cost(known=known, charged=known)
 
     def _worst_case_cost(self, most: Most | None, reserved: float) -> Cost:
-        charged = reserved if self._budget.limited else self._most_usd(most, _DEFAULT_COMPLETION_TOKENS)
-        return Cost(charged=charged or 0.0, unknown=1)
+        if not self._budget.limited and most is not None:
+            reserved = self._most_usd(most, _DEFAULT_COMPLETION_TOKENS) or 0.0
+        return Cost(charged=0.0 if reserved == UNKNOWN_USD else reserved, unknown=1)
 
     def _known_cost(self, result: Answer | Failure, most: Most | None) -> float | None:
         """Return the cost if it is known; what a server says to have charged must be possible."""

@@ -53,7 +53,7 @@ class Recorder:
         """Charge the run for what was spent without a row, now that no call is in flight."""
         await self._saver.flush()
         unrecorded = self.budget.unrecorded
-        if unrecorded.charged > _ROUNDING_ERROR or unrecorded.unknown or self.budget.limited:
+        if unrecorded.charged > _ROUNDING_ERROR or unrecorded.unknown or self.budget.on_record:
             self._saver.save("ledgers", ledger_row(self._job.run_id, 0.0, unrecorded), paid=unrecorded)
 
     async def save_outcome(self, trial: Trial, outcome: Outcome) -> Outcome:

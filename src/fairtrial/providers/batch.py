@@ -14,6 +14,7 @@ import msgspec
 
 from fairtrial.core.answer import FILTERED, Answer, Failure, Request, Usage
 from fairtrial.providers.errors import Filtered, error_of, error_of_status, failure_of, unreadable
+from fairtrial.providers.mending import read_mended
 from fairtrial.providers.replies import UNREADABLE
 from fairtrial.providers.streams import AnswerTooLargeError, pieces, read_body
 
@@ -88,14 +89,26 @@ class BatchApi:
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Answer | Failure]]:
         """Yield the results of a batch that ended, by the names of its requests; raise BatchError."""
+        damaged: Failure | None = None  # the other lines have been paid for, too
         for url in await self.files(batch):
             async with self._download(url) as lines:
                 async for line in lines:
-                    try:
-                        result = self.read_line(line)
-                    except UNREADABLE as error:
-                        raise BatchError(unreadable(line, "line of results", error)) from error
-                    yield result
+                    result = self._read_line(line)
+                    if isinstance(result, Failure):
+                        damaged = result
+                    else:
+                        yield result
+        if damaged is not None:
+            raise BatchError(damaged)
+
+    def _read_line(self, line: bytes) -> tuple[str, Answer | Failure] | Failure:
+        def read(line: bytes) -> tuple[str, Answer | Failure] | Failure:
+            try:
+                return self.read_line(line)
+            except UNREADABLE as error:
+                return unreadable(line, "line of results", error)
+
+        return read_mended(read, line)
 
     async def cancel(self, batch: str) -> Failure | None:
         """Have a batch cancelled; what is answered by then can still be read."""
@@ -129,10 +142,14 @@ class BatchApi:
         body = await self.call(method, url, read_body, **given)
         if isinstance(body, Failure):
             return body
-        try:
-            return msgspec.json.decode(body, type=kind)
-        except UNREADABLE as error:
-            return unreadable(body, "reply about a batch", error)
+
+        def read(body: bytes) -> Result | Failure:
+            try:
+                return msgspec.json.decode(body, type=kind)
+            except UNREADABLE as error:
+                return unreadable(body, "reply about a batch", error)
+
+        return read_mended(read, body)
 
     @asynccontextmanager
     async def _download(self, url: str | URL) -> AsyncIterator[AsyncIterator[bytes]]:

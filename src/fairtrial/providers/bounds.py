@@ -17,6 +17,8 @@ from fairtrial.providers.prices import FREE, Price
 from fairtrial.providers.sheet import sheet_of
 
 _MOST_TOKENS = 10**12  # more than any call can use
+_LONGEST_REPLY = 10**7  # tokens, where a request sets no limit; the longest context there is
+_LONGEST_OF_FILTER = 5000  # characters that a filter says in the place of a model
 _TOKENS_OF_IMAGE = 5000  # more than any provider counts for a screenshot
 _TOKENS_OF_SCHEMA = 1000  # overhead that a provider adds for a requested JSON schema, or for tools
 _TOKENS_AROUND = 64  # maximum overhead of a chat template, for each message
@@ -99,7 +101,11 @@ def believed(result: Answer | Failure, most: Most | None, *, embeds: bool = Fals
 
 def _is_untouched(result: Answer | Failure) -> bool:
     """Return whether the model did nothing: the call failed before, or a filter answered in its place."""
-    return result.usage == Usage() and (isinstance(result, Failure) or result.finish_reason == FILTERED)
+    if result.usage != Usage():
+        return False
+    if isinstance(result, Failure):
+        return True
+    return result.finish_reason == FILTERED and not result.reasoning and len(result.text) <= _LONGEST_OF_FILTER
 
 
 def can_be_true(usage: Usage, most: Most | None = None, *, wrote: bool = False) -> bool:
@@ -116,4 +122,5 @@ def can_be_true(usage: Usage, most: Most | None = None, *, wrote: bool = False) 
         return False
     if most is None:
         return True
-    return usage.prompt <= most.prompt and (most.completion is None or usage.completion <= most.completion)
+    longest = _LONGEST_REPLY if most.completion is None else most.completion
+    return usage.prompt <= most.prompt and usage.completion <= longest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import msgspec
 
@@ -85,12 +85,22 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_turn(conversation: type[Conversation] | Conversation, body: bytes) -> Turn | Failure:
-    """Read a whole reply, if it can be read, within the limit of streamed ones; a larger one has been paid for."""
-    turn = read_mended(conversation.read, body)
-    if isinstance(turn, Failure) or len(turn.text) + len(turn.thinking) <= MAX_TEXT:
-        return turn
+    """Read a whole reply, if it can be read, within the limit of streamed ones."""
+    return within_limit(read_mended(conversation.read, body))
+
+
+Read = TypeVar("Read", Turn, Answer)
+
+
+def within_limit(result: Read | Failure) -> Read | Failure:
+    """Return a result, or the failure of one that is too long, which has been paid for."""
+    if isinstance(result, Failure):
+        return result
+    thoughts = result.thinking if isinstance(result, Turn) else result.reasoning
+    if len(result.text) + len(thoughts or "") <= MAX_TEXT:
+        return result
     message = f"the server sent an answer of more than {MAX_TEXT >> 20} million characters"
-    return Failure(kind="malformed", message=message, usage=turn.usage, cost_usd=turn.cost_usd)
+    return Failure(kind="malformed", message=message, usage=result.usage, cost_usd=result.cost_usd)
 
 
 class Conversation:

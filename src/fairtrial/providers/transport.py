@@ -23,6 +23,7 @@ from fairtrial.core.time_limit import time_limit
 from fairtrial.providers.conversation import Conversation, Tool, read_turn
 from fairtrial.providers.embeddings import EmbeddingCall, read_embedding
 from fairtrial.providers.errors import Filtered, cut_off, error_of, failure_of
+from fairtrial.providers.mending import read_mended
 from fairtrial.providers.params import Api, provider_of, refused_parameter, renamed_limit, supported_params
 from fairtrial.providers.quota import read_quota
 from fairtrial.providers.streamed import Collected, Streamed
@@ -111,7 +112,8 @@ class HttpTarget(Target):
 
         async def receive(response: ClientResponse) -> Answer | Failure:
             body = await read_body(response)
-            return read_embedding(call, body, (time.perf_counter() - started) * 1000)
+            latency = (time.perf_counter() - started) * 1000
+            return read_mended(lambda body: read_embedding(call, body, latency), body)
 
         return as_answer(await self.post(msgspec.json.encode(call.body), receive, url=call.url), started)
 

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, case, func, insert, select, update
 
 from fairtrial.core.errors import RunLostError
 from fairtrial.core.formatting import money
-from fairtrial.core.money import Cost, total
+from fairtrial.core.money import Cost, at_most, total
 from fairtrial.core.place import COLUMNS
 from fairtrial.store import schema
 from fairtrial.store.dialect import Dialect, Lock
@@ -90,7 +90,8 @@ class RunLease:
         epoch = connection.exec_driver_sql(*self._assertion).scalar()
         if epoch != self._epoch:
             if not self.lost:
-                self.lost, self._unknown = True, int(self._at_risk > 0)
+                charged = at_most(self._at_risk)
+                self.lost, self._at_risk, self._unknown = True, charged.charged, charged.unknown
             self._gone = epoch is None
             raise RunLostError(self._words())
         self._dialect.keep_lock(self._lock)
@@ -175,15 +176,16 @@ def _take(connection: Connection, run_id: str) -> int | None:
     What calls in flight of the session before could cost when it ended, or lost the run, is charged: it may have been
     spent.
     """
-    at_risk = {
-        "charged_usd": _LEDGERS.c.charged_usd + _LEDGERS.c.at_risk_usd,
-        "unknown_costs": _LEDGERS.c.unknown_costs + 1,
-        "at_risk_usd": 0.0,
-    }
     connection.execute(update(_RUNS).where(_RUNS.c.id == run_id).values(epoch=_RUNS.c.epoch + 1))
-    connection.execute(
-        update(_LEDGERS).where(_LEDGERS.c.run_id == run_id, _LEDGERS.c.at_risk_usd > 0).values(**at_risk)
-    )
+    at_risk = connection.scalar(select(_LEDGERS.c.at_risk_usd).where(_LEDGERS.c.run_id == run_id))
+    if at_risk:
+        lost = at_most(at_risk)
+        charges = {
+            "charged_usd": _LEDGERS.c.charged_usd + lost.charged,
+            "unknown_costs": _LEDGERS.c.unknown_costs + lost.unknown,
+            "at_risk_usd": 0.0,
+        }
+        connection.execute(update(_LEDGERS).where(_LEDGERS.c.run_id == run_id).values(**charges))
     epoch: int | None = connection.scalar(select(_RUNS.c.epoch).where(_RUNS.c.id == run_id))
     return epoch
 

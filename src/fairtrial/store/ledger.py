@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, func, or_, select
 
-from fairtrial.core.money import Cost, total
+from fairtrial.core.money import Cost, at_most, total
 from fairtrial.store import schema
 from fairtrial.store.rows import cost_columns, read_cost
 from fairtrial.store.store import Store
@@ -18,8 +18,13 @@ def ledger_row(run_id: str, at_risk_usd: float, cost: Cost = Cost()) -> dict[str
 
 
 def spent(store: Store, run_id: str) -> Cost:
-    """Return the total cost of a run: whatever has a row, late ones too, and calls without one."""
-    return _total_cost(store, schema.runs.c.id == run_id)
+    """Return the total cost of a run: whatever has a row, late ones too, and calls without one.
+
+    Calls in flight, which may have been lost with their process, count with their maximum.
+    """
+    at_risk = schema.ledgers.c.at_risk_usd
+    usd = float(store.fetch_value(select(func.sum(at_risk)).where(schema.ledgers.c.run_id == run_id)) or 0.0)
+    return _total_cost(store, schema.runs.c.id == run_id) + at_most(usd)
 
 
 def charged(store: Store, run_id: str, series_id: str | None = None) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -13,7 +14,9 @@ from fairtrial.core.answer import Answer, Failure, Request, Usage
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.templates import TemplateError, fill, names_in, template_problems
+from fairtrial.providers.conversation import within_limit
 from fairtrial.providers.errors import error_of, failure_of, unreadable
+from fairtrial.providers.mending import read_mended
 from fairtrial.providers.replies import UNREADABLE, tokens
 from fairtrial.providers.streams import read_body
 from fairtrial.providers.transport import as_answer, open_session
@@ -114,12 +117,12 @@ class Http(Target):
                 if not 200 <= response.status < 300:
                     return as_answer(await error_of(response, streaming=False), started)
                 answering = True
-                return self._read(await read_body(response), started)
+                latency = (time.perf_counter() - started) * 1000
+                return within_limit(read_mended(partial(self._read, latency), await read_body(response)))
         except Exception as error:  # `failure_of` re-raises everything that is not a network error
             return failure_of(error, answering=answering, streaming=False)
 
-    def _read(self, body: bytes, started: float) -> Answer | Failure:
-        latency = (time.perf_counter() - started) * 1000
+    def _read(self, latency: float, body: bytes) -> Answer | Failure:
         options = self._options
         if not (options.answer or options.cost or options.tokens.prompt):
             return Answer(text=body.decode("utf-8", "replace"), finish_reason="stop", latency_ms=latency)

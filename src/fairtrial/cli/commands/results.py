@@ -6,6 +6,7 @@ import click
 
 from fairtrial.cli.options import (
     FILE,
+    FINITE,
     NOT_NEGATIVE,
     POSITIVE,
     Margin,
@@ -40,8 +41,8 @@ def list() -> None:
 @option("--category", multiple=True, metavar="K", help="Only cases of this category; may be repeated.")
 @option("--difficulty", multiple=True, metavar="D", help="Only cases of this difficulty; may be repeated.")
 @option("--tag", multiple=True, metavar="T", help="Only cases with this tag; may be repeated.")
-@option("--below", type=float, metavar="X", help="Only scores below X (0-100).")
-@option("--above", type=float, metavar="X", help="Only scores above X (0-100).")
+@option("--below", type=FINITE, metavar="X", help="Only scores below X (0-100).")
+@option("--above", type=FINITE, metavar="X", help="Only scores above X (0-100).")
 @option("--failed", is_flag=True, help="Only trials whose call failed.")
 @option("--unscored", is_flag=True, help="Only answers without a score.")
 @option("--failures", is_flag=True, help="Only trials without a score: --failed and --unscored together.")
@@ -175,7 +176,7 @@ def variance() -> None:
 @click.command(short_help="Pass or fail a run, for CI.")
 @done_by("fairtrial.cli.gate:decide")
 @click.argument("run", default="latest")
-@option("--min-score", type=float, metavar="X", help="Minimum score of every arm.")
+@option("--min-score", type=FINITE, metavar="X", help="Minimum score of every arm.")
 @option(
     "--against",
     metavar="RUN",

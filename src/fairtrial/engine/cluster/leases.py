@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from fairtrial.core.money import Cost
+from fairtrial.core.money import UNKNOWN_USD, Cost, at_most
 from fairtrial.engine.budget import Budget, Need
 from fairtrial.engine.cluster.messages import Money
 
@@ -31,10 +31,10 @@ class LeasedBudget:
         self._calls = 0
         self._spent = Cost()
         self._highest: dict[str, float] = {}
-        self._tight = False
+        self._tight = not limited  # nothing is kept for later where nothing runs short
 
     async def reserve(self, need: Need) -> float | None:
-        if not self.limited:
+        if not self.limited and not need.target:
             self._calls += 1
             return need.usd
         if need.target:  # the driver knows what calls to this target have cost elsewhere
@@ -72,8 +72,8 @@ class LeasedBudget:
     def settle(self, reserved: float, cost: Cost) -> None:
         self._spent += cost
         self._calls -= 1
-        if self.limited:
-            self._free += reserved - cost.charged
+        if self.limited or reserved:
+            self._free += reserved - (cost.charged if self.limited else 0.0)
             if self._tight:
                 self._changed()
 
@@ -108,14 +108,15 @@ class Lease:
         """Take over what the worker has spent and returned since its last report."""
         cost, returned = money.spent - self._last.spent, money.returned - self._last.returned
         settled = money.settled and money.granted == self._granted  # or a grant is still on its way
+        spent = cost.charged if self._budget.limited else 0.0  # otherwise it was not taken from what is lent
         self._last = money
         for target, usd in money.highest.items():
             self._budget.note_cost(target, usd)
-        self._release(self.outstanding if settled else min(self.outstanding, cost.charged + returned), cost, settled)
+        self._release(self.outstanding if settled else min(self.outstanding, spent + returned), cost, settled)
 
     def lost(self, *, unknown: bool) -> None:
         """Charge everything that the worker could have spent; `unknown`: calls with a cost may have been in flight."""
-        cost = Cost(charged=self.outstanding, unknown=int(unknown or self.outstanding > 0))
+        cost = at_most(max(self.outstanding, UNKNOWN_USD if unknown else 0.0))
         self._release(self.outstanding, cost, settled=True)
 
     def _release(self, usd: float, cost: Cost, settled: bool) -> None:

@@ -138,7 +138,7 @@ class OpenaiBatches(BatchApi):
         result = _decode_line(line)
         if result.response is not None:
             status = result.response.status_code
-            read = self.read if status == 200 else lambda body: self.read_error(status, bytes(body))
+            read = self.read if 200 <= status < 300 else lambda body: self.read_error(status, bytes(body))
             return result.custom_id, read(result.response.body)
         problem = result.error or _Problem()
         if problem.code == "batch_expired":

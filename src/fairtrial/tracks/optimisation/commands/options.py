@@ -8,12 +8,21 @@ from typing import Any
 
 import click
 
-from fairtrial.cli.options import done_by, json_option, option, quiet_option, run_options, store_option, store_options
+from fairtrial.cli.options import (
+    FINITE,
+    done_by,
+    json_option,
+    option,
+    quiet_option,
+    run_options,
+    store_option,
+    store_options,
+)
 
 weights_option = option(
     "--weights",
     nargs=2,
-    type=float,
+    type=FINITE,
     default=(0.5, 0.5),
     show_default=True,
     help="Weights of instruction following and of closeness to the optimum in the composites.",
