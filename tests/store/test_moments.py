@@ -30,7 +30,17 @@ from tests.lazily import Library
 from tests.moments import Killed, copied_moments, killed_at_commit
 
 # What differs from one time to the next.
-_FREE = {"created_at", "ended_at", "started_at", "scored_at", "judged_at", "labelled_at", "tagged_at", "waited_ms"}
+_FREE = {
+    "epoch",
+    "created_at",
+    "ended_at",
+    "started_at",
+    "scored_at",
+    "judged_at",
+    "labelled_at",
+    "tagged_at",
+    "waited_ms",
+}
 _FREE |= {"latency_ms", "first_token_ms", "folder", "verdicts"}
 _IDS = {"id", "run_id", "series_id"}
 
@@ -258,8 +268,8 @@ def test_an_earlier_scoring_is_chosen_with_its_status(suite, place, tmp_path, mo
     assert _run(["run", suite, "--quiet"]) == 0
     store = Store(STORE)
     (record,) = store.runs()
-    number = add_scoring(store, record.id, None)
-    finish_scoring(store, record.id, number, "incomplete")
+    with store.lease(record.id) as lease:
+        finish_scoring(lease, add_scoring(lease, None), "incomplete")
     store.close()
     moments = moments_of(place, tmp_path, ["rescore", "latest", "--scoring", "0"])
     for store in each([*moments, place], monkeypatch):

@@ -135,7 +135,7 @@ def _import(log: Log, choice: ImportChoice, store: Store, variables: Variables) 
                 older.append(record.id)
     target = ImportedRun(store, run_id, f"imported-{digest.hex()[:32]}", older)
     writer = LogWriter(log, choice, store, variables, target)
-    with store.lease(run_id):
+    with store.lock(run_id):
         try:
             origin = writer.write()
         except (TypeError, AttributeError, KeyError, ValueError, IndexError, RecursionError) as error:
