@@ -25,7 +25,7 @@ from fairtrial.judging.verdict import (
     JudgePrompt,
     NoVerdict,
     Verdict,
-    read_verdict,
+    read_judgement,
 )
 from fairtrial.providers.judge_models import family_of
 from fairtrial.store.ledger import charged
@@ -476,7 +476,7 @@ QUOTED = json.dumps({"reasoning": f"it says {INNER}, a trick", "score": 1})
     ],
 )
 def test_what_is_no_verdict(reply, why):
-    assert read_verdict(PROMPT, reply) == why
+    assert read_judgement(PROMPT, reply) == why
 
 
 @pytest.mark.parametrize(
@@ -491,8 +491,8 @@ def test_what_is_no_verdict(reply, why):
     ],
 )
 def test_what_is_a_verdict(reply):
-    assert read_verdict(PROMPT, reply).value == pytest.approx(0.1)
-    assert read_verdict(PROMPT, reply, cut_off=True) == CUT_OFF
+    assert read_judgement(PROMPT, reply).value == pytest.approx(0.1)
+    assert read_judgement(PROMPT, reply, cut_off=True) == CUT_OFF
 
 
 verdicts = st.fixed_dictionaries({"score": st.integers(0, 10), "reasoning": st.text()})
@@ -502,19 +502,19 @@ prose = st.text().map(lambda text: text.replace("{", "(").replace("}", ")"))
 @given(prose, verdicts, prose, st.integers(1, 3))
 def test_one_verdict_is_read_whatever_stands_around_it(before, verdict, after, times):
     reply = before + after.join([json.dumps(verdict)] * times) + after
-    assert read_verdict(PROMPT, reply).value == pytest.approx(verdict["score"] / 10)
+    assert read_judgement(PROMPT, reply).value == pytest.approx(verdict["score"] / 10)
 
 
 @given(prose, verdicts, prose, verdicts, st.booleans())
 def test_two_that_differ_are_none(before, one, between, other, listed):
     reply = before + ("[" if listed else "") + json.dumps(one) + between + json.dumps(other)
-    found = read_verdict(PROMPT, reply)
+    found = read_judgement(PROMPT, reply)
     assert found == SEVERAL if one != other else found.value == pytest.approx(one["score"] / 10)
 
 
 @given(st.text(alphabet='{}[]":,score1 \\n'))
 def test_any_reply_is_a_verdict_or_a_reason(reply):
-    found = read_verdict(PROMPT, reply)
+    found = read_judgement(PROMPT, reply)
     assert isinstance(found, NoVerdict) or 0 <= found.value <= 1
 
 

@@ -11,7 +11,7 @@ from fairtrial.core.answer import FILTERED, REFUSED, Answer, Failure, Outcome, R
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.judge import Judge, Judgement
 from fairtrial.core.money import total
-from fairtrial.judging.verdict import JudgePrompt, NoVerdict, Verdict, read_verdict
+from fairtrial.judging.verdict import JudgePrompt, NoVerdict, Verdict, read_judgement
 from fairtrial.providers.params import tokens_needed
 
 _MAX_TOKENS = 2048  # of a verdict; a reasoning model needs more
@@ -78,7 +78,7 @@ def _verdict(prompt: JudgePrompt, outcome: Outcome) -> Verdict | Failure | NoVer
         return Failure(
             kind="refused", message=f"the judge {action}: {' '.join(result.text.split()) or 'no reason given'}"
         )
-    return read_verdict(prompt, result.text, cut_off=result.finish_reason == "length")
+    return read_judgement(prompt, result.text, cut_off=result.finish_reason == "length")
 
 
 def _judgement(base: Judgement, verdict: Verdict | Failure | NoVerdict, outcomes: list[Outcome]) -> Judgement:

@@ -68,7 +68,7 @@ def extraction_key(scorer: Scorer) -> tuple[Any, ...]:
     return () if scorer.extract is None else (scorer.extract,)
 
 
-def read_verdict(prompt: JudgePrompt, reply: str, *, cut_off: bool = False) -> Verdict | NoVerdict:
+def read_judgement(prompt: JudgePrompt, reply: str, *, cut_off: bool = False) -> Verdict | NoVerdict:
     """Return the verdict, or what is wrong with the reply."""
     if cut_off:
         return CUT_OFF
