@@ -65,6 +65,7 @@ NAVIGATION: dict[str, Any] = {
         "The web page": "docs/web.md",
         "PostgreSQL": "docs/postgresql.md",
         "Security": "docs/security.md",
+        "What it promises": "docs/promises.md",
         "Write a plug-in": "docs/plugins.md",
         "Test a plug-in": "docs/testing-plugins.md",
         "Against other tools": "docs/rivals.md",

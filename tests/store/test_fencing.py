@@ -234,7 +234,7 @@ async def test_late_answers_are_shown_wherever_the_run_is(run_suite, store, stol
     assert document["late"] and {one["what"] for one in document["late"]} == {"answer"}
     assert {one["row"]["answer"] for one in document["late"]} <= {"Question 0?", "Question 1?"}
     assert _run(["show", record.id, "--plain", *place]) == 0
-    assert "kept beside the run, not scored" in " ".join(capsys.readouterr().out.split())
+    assert "kept with the run, not scored" in " ".join(capsys.readouterr().out.split())
     assert _run(["show", record.id, "--json", *place]) == 0
     assert json.loads(capsys.readouterr().out)["late"]["answers"] == len(document["late"])
     there = Store(str(tmp_path / "there.db"))

@@ -22,9 +22,9 @@ def opener(path: str, flags: int) -> int:
 
 @contextmanager
 def replacing(path: Path, *, private: bool = True) -> Iterator[IO[bytes]]:
-    """Open a file to be written beside `path`, whose place it takes if nothing is raised; a mode that was there stays.
+    """Open a file next to `path`, whose place it takes if nothing is raised; a mode that was there stays.
 
-    What is no ordinary file, such as a pipe, is written itself.
+    A pipe, or anything else that is not an ordinary file, is written itself.
     """
     place = Path(os.path.realpath(path))  # a link stays one
     if place.exists() and not place.is_file():

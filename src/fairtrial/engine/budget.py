@@ -119,7 +119,7 @@ class Budget:
         return amount
 
     def _used_up(self, need: Need) -> bool:
-        """Return whether nothing is left for a call that costs nobody knows how much."""
+        """Return whether nothing is left for a call whose cost is not known beforehand."""
         return bool(need.target) and self.unspent <= 0 and self.highest_costs.get(need.target) != 0
 
     def take_over(self, usd: float) -> float:

@@ -1,7 +1,7 @@
 """Replies that are almost JSON: an answer that was paid for is read if it can be.
 
 Only what a strict decoder refuses comes here: a byte order mark, UTF-16, half of a surrogate pair, NaN, control
-characters in a text, something behind the value. What is not UTF-8 stays unreadable: nobody knows what it said.
+characters in a text, something behind the value. What is not UTF-8 stays unreadable.
 """
 
 from __future__ import annotations

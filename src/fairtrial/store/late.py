@@ -1,4 +1,4 @@
-"""Answers and verdicts that were paid for by a session that had lost its run: kept beside it, never scored."""
+"""Answers and verdicts that were paid for by a session that had lost its run: kept with it, never scored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KINDS = {"trials": "answer", "turns": "turn", "judgements": "verdict", "pairs":
 
 
 class LateAnswer(NamedTuple):
-    """One of them: what it is, where it would have been stored, what was said, and what it cost."""
+    """One of them: what it is, where it would have been stored, its text, and what it cost."""
 
     what: str  # answer, turn, verdict or comparison
     case_position: int

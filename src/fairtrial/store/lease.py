@@ -2,7 +2,7 @@
 
 A lock can be lost without its holder noticing: a server drops the connection, a file system the lock, a person deletes
 the file. So whoever takes a run raises its epoch, and every transaction of a session compares it first. A session whose
-run was taken over writes nothing to the run any more; what it had paid for is kept beside it, as late.
+run was taken over writes nothing to the run any more; what it had paid for is kept with it, as late.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class RunLease:
         self._unknown = 0  # 1 if whoever took the run has counted that as one call of unknown cost
         self._gone = False
         self.lost = False  # another session has taken the run
-        self.late: list[tuple[str, Cost]] = []  # what was kept beside the run since then: its table and its cost
+        self.late: list[tuple[str, Cost]] = []  # what was kept with the run since then: its table and its cost
         try:
             with writing() as connection:
                 self._epoch = _take(connection, run_id)
@@ -82,7 +82,7 @@ class RunLease:
             yield connection
 
     def _assert_ours(self, connection: Connection) -> None:
-        """Compare the run's epoch with ours; nobody can raise it before this transaction ends."""
+        """Compare the run's epoch with ours; no other process can raise it before this transaction ends."""
         if self._assertion is None:
             query = _locked(select(_RUNS.c.epoch), self.run_id).compile(dialect=connection.dialect)
             values = query.params if query.positiontup is None else tuple(query.params[n] for n in query.positiontup)
@@ -117,7 +117,7 @@ class RunLease:
     # -- after the run was lost ------------------------------------------------------------------
 
     def keep_late(self, paid: Sequence[Paid]) -> None:
-        """Keep what was paid for beside the run, and charge it once.
+        """Keep what was paid for with the run, and charge it once.
 
         Whoever took the run has charged it with everything that our calls in flight could cost (`_take`). The costs
         that are known by now take the place of a part of that, and the last row of our ledger that of the rest.
@@ -191,7 +191,7 @@ def _take(connection: Connection, run_id: str) -> int | None:
 
 
 def _locked(query: Any, run_id: str) -> Any:
-    """Restrict a query to a run whose epoch nobody raises until the transaction ends; others may refer to it."""
+    """Restrict a query to a run whose epoch stays as it is until the transaction ends; others may refer to it."""
     return query.where(_RUNS.c.id == run_id).with_for_update(key_share=True)
 
 

@@ -306,7 +306,7 @@ def _cost_notes(summary: RunSummary) -> list[str]:
     if summary.late:
         price = f" ({money(summary.late_cost)})" if summary.late_cost.charged or summary.late_cost.unknown else ""
         notes.append(
-            f"{counted(summary.late, 'late answer')}{price} kept beside the run, not scored: another process had taken "
+            f"{counted(summary.late, 'late answer')}{price} kept with the run, not scored: another process had taken "
             "it over (`show --late`)."
         )
     if summary.spent.unknown:
