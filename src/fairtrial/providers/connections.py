@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import select
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import TCPConnector
 from aiohttp.client_proto import ResponseHandler
@@ -20,7 +20,7 @@ class Connector(TCPConnector):
     def __init__(self) -> None:
         super().__init__(limit=0, ttl_dns_cache=300)
         self.trusted = True
-        self._factory = partial(_Connection, self, loop=self._loop)
+        self._factory = cast("partial[ResponseHandler]", partial(_Connection, self, loop=self._loop))
 
     def _release(self, key: Any, protocol: ResponseHandler, *, should_close: bool = False) -> None:
         if isinstance(protocol, _Connection):
@@ -56,7 +56,8 @@ class _Connection(ResponseHandler):
 
     def said_more(self) -> bool:
         """Whether there is more than the answer to the last question."""
-        return bool(self._buffer or self._tail)
+        # Names of aiohttp's own: a version without them is used with less protection, and fails our tests.
+        return bool(getattr(self, "_buffer", None) or getattr(self, "_tail", None))
 
     def _distrust(self) -> None:
         self._connector.trusted = False
@@ -66,6 +67,8 @@ class _Connection(ResponseHandler):
 
 def _has_data(transport: Any) -> bool:
     """Return whether something has arrived that has not been read yet: an answer to no question, or the end."""
+    if not hasattr(select, "poll"):
+        return False  # on Windows
     poll = select.poll()
     poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
     return bool(poll.poll(0))
