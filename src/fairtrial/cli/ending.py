@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,18 +14,15 @@ from fairtrial.analyse.run import Run
 from fairtrial.analyse.series_summary import summarise_series
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.cli.documents import print_json
-from fairtrial.cli.options import in_store
+from fairtrial.cli.options import EndingOptions, in_store
 from fairtrial.cli.run_page import print_next, print_rest, print_run
 from fairtrial.cli.series_page import print_series
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.export import export
 from fairtrial.reports.json import document, kinds_document, series_document
 
-if TYPE_CHECKING:
-    from fairtrial.cli.finish import Ending
 
-
-def report(ending: Ending, run: Run, *, timed: bool = False, series: Sequence[Run] = ()) -> str:
+def report(ending: EndingOptions, run: Run, *, timed: bool = False, series: Sequence[Run] = ()) -> str:
     """Report a run, or the series that it completes if any; return its status, or nothing if a file is missing."""
     summary = run.summary()
     problems = {output: problem for output in ending.outputs if (problem := _write(run, output))}
@@ -43,7 +40,7 @@ def report(ending: Ending, run: Run, *, timed: bool = False, series: Sequence[Ru
     return "" if problems else summary.status
 
 
-def _print(ending: Ending, run: Run, summary: RunSummary, series: Sequence[Run], *, timed: bool) -> None:
+def _print(ending: EndingOptions, run: Run, summary: RunSummary, series: Sequence[Run], *, timed: bool) -> None:
     if series and not ending.as_json:
         _print_series(series, plain=ending.plain)
     elif not ending.as_json and ending.show_result is not None and ending.show_result(run):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from fairtrial.cli.options import EndingOptions
 from fairtrial.core.errors import FairtrialError
 from fairtrial.reports.formats import format_of
 
@@ -49,22 +49,8 @@ def exit_code(status: str) -> int:
     return _EXIT_CODES.get(status, 2)
 
 
-class Ending:
-    """How a command that runs trials ends: the files that it writes, and what it prints."""
-
-    def __init__(
-        self,
-        *,
-        outputs: Sequence[str] = (),
-        as_json: bool = False,
-        quiet: bool = False,
-        plain: bool = False,
-        show_result: Callable[[Run], bool] | None = None,
-    ) -> None:
-        """`show_result` prints what the user came for instead of the run's page, and says whether it could."""
-        self.outputs, self.as_json, self.quiet, self.plain = outputs, as_json, quiet, plain
-        self.show_result = show_result
-        self.started = time.monotonic()
+class Ending(EndingOptions):
+    """How a command that runs trials ends."""
 
     def report(self, run: Run, *, timed: bool = False, series: Sequence[Run] = ()) -> int:
         """Report a run, or the series that it completes if any, and return the exit code."""

@@ -6,15 +6,19 @@ Every long option is also an environment variable, FAIRTRIAL_<OPTION>.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from shlex import quote
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
+
+if TYPE_CHECKING:
+    from fairtrial.analyse.run import Run
 
 F = TypeVar("F", bound=Callable[..., Any])
 _TYPED_STORE = "fairtrial.store"
@@ -222,3 +226,21 @@ def metric_key(metric: str) -> str:
 def from_points(value: float | None, metric: str) -> float | None:
     """Convert a score from points (0–100) to 0–1; the value of a metric stays on its own scale."""
     return value / 100 if value is not None and not metric else value
+
+
+class EndingOptions:
+    """What a command that runs trials does at its end: the files that it writes, and what it prints."""
+
+    def __init__(
+        self,
+        *,
+        outputs: Sequence[str] = (),
+        as_json: bool = False,
+        quiet: bool = False,
+        plain: bool = False,
+        show_result: Callable[[Run], bool] | None = None,
+    ) -> None:
+        """`show_result` prints what the user came for instead of the run's page, and says whether it could."""
+        self.outputs, self.as_json, self.quiet, self.plain = outputs, as_json, quiet, plain
+        self.show_result = show_result
+        self.started = time.monotonic()

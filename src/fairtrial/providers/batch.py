@@ -6,9 +6,9 @@ each request is the target's own, so that answers are the same as those of direc
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 
@@ -20,9 +20,11 @@ from fairtrial.providers.streams import AnswerTooLargeError, pieces, read_body
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
+    from aiohttp.client import _RequestContextManager
     from yarl import URL
 
-    from fairtrial.providers.transport import HttpTarget
+    from fairtrial.core.experiment import TargetSpec
+    from fairtrial.providers.conversation import Conversation
 
 Result = TypeVar("Result")
 _MAX_LINE = 64 * 2**20
@@ -45,6 +47,34 @@ class BatchError(Exception):
         self.failure = failure
 
 
+class Asked(Protocol):
+    """The target whose requests a batch is made of, with its connection."""
+
+    spec: TargetSpec
+    conversation: ClassVar[type[Conversation]]
+
+    def request(self, method: str, url: str | URL, **given: Any) -> _RequestContextManager:
+        """Make any other request to its server."""
+
+    def url(self) -> str | URL:
+        """Return the address of its requests."""
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """Return what it would send for a request."""
+
+    def understood(self, request: Request) -> Request:
+        """Return the request without what the server does not understand."""
+
+    def sent(self, request: Request) -> Mapping[str, Any]:
+        """Return the parameters that go out with a request."""
+
+    def learned(self, failure: Failure, request: Request, sent: Mapping[str, Any]) -> Failure:
+        """Do without what the server refuses from now on."""
+
+    def read_reply(self, body: bytes) -> Answer | Failure:
+        """Read a reply to one request."""
+
+
 class BatchApi:
     """One provider's batch API. Like a target, it makes one attempt and returns a Failure for external errors."""
 
@@ -52,7 +82,7 @@ class BatchApi:
     most_bytes: ClassVar[int] = 64 * 2**20
     part_of_price: ClassVar[float] = 0.5
 
-    def __init__(self, target: HttpTarget) -> None:
+    def __init__(self, target: Asked) -> None:
         self.target = target
 
     def line(self, name: str, request: Request) -> bytes:
