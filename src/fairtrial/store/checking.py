@@ -16,7 +16,7 @@ from fairtrial.core.place import COLUMNS
 from fairtrial.store import schema, totals
 from fairtrial.store.address import dialect_of
 from fairtrial.store.migrations import CURRENT
-from fairtrial.store.sqlite import Sqlite, create_file
+from fairtrial.store.sqlite import Sqlite, connect_to_read, create_file, is_there
 from fairtrial.store.store import Store
 
 _STEP = 256  # rows read at a time; if that fails, half as many, down to one
@@ -88,11 +88,11 @@ def _check_database(store: Store) -> StoreCheck:
 
 def check_file(path: Path, save: Path | None = None) -> StoreCheck:
     """Read every row of a store; with `save`, copy the readable ones into a new store at that path."""
-    if not path.is_file():
+    if not is_there(path) or not path.is_file():
         raise StoreError(f"there is no store at {path}")
     if save is not None and save.exists():
         raise FairtrialError(f"{save} already exists: choose a file that does not exist")
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as source:
+    with closing(connect_to_read(path)) as source:
         problems = _integrity(source)
         try:
             tables = _tables(source)

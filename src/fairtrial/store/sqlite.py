@@ -1,8 +1,14 @@
-"""SQLite: a store in one file, with locks in a folder next to it."""
+"""SQLite: a store in one file, with locks in a folder next to it.
+
+Where the file or its folder cannot be written, as on a read-only medium or in a folder of somebody else, the store is
+read as it is: SQLite's log needs files next to the store, even for readers.
+"""
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +23,7 @@ from sqlalchemy import Dialect as SqlDialect
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, ProgrammingError
+from sqlalchemy.pool import NullPool
 
 from fairtrial.core.errors import StoreError, StoreLockedError
 from fairtrial.store.dialect import InsertRows, Lock, bad_row
@@ -32,20 +39,26 @@ class Sqlite:
 
     def __init__(self, path: Path) -> None:
         self.path, self.place, self.address = path, str(path), str(path)
+        self._has_log = False  # whether we know that the file has a write-ahead log
 
     def open(self, *, create: bool) -> Engine:
         path = self.path
+        there = is_there(path)
         if path.is_dir():
             raise StoreError(
                 f"{path} is a folder: give the path of the store in it, such as {path}/.fairtrial/fairtrial.db"
             )
-        if not path.exists():
+        if not there:
             if not create:
                 raise StoreError(
                     f"there is no store at {path}; `fairtrial run SUITE` creates one, or choose another with --store"
                 )
             create_file(path)
-        engine = create_engine(URL.create("sqlite", database=str(path)))
+        url = URL.create("sqlite", database=str(path))
+        if can_be_written(path):
+            engine = create_engine(url)
+        else:  # somebody else may write it meanwhile: each connection finds out anew how it can be read
+            engine = create_engine(url, creator=lambda: connect_to_read(path), poolclass=NullPool)
         event.listen(engine, "connect", _configure)
         return engine
 
@@ -73,7 +86,7 @@ class Sqlite:
         except Timeout:
             return True
         except StoreError:
-            return False  # where nothing can be written, nobody holds a lock
+            return _is_held(self._locks() / f"{name}.lock")
 
     def keep_lock(self, lock: Lock) -> None:
         """Do nothing: a lock file is held as long as its process lives."""
@@ -82,6 +95,9 @@ class Sqlite:
     def transaction(self, engine: Engine) -> Iterator[Connection]:
         """Be the only writer from the start; the driver by itself begins no transaction before `CREATE TABLE`."""
         with engine.begin() as connection:
+            if not self._has_log:
+                _use_log(connection)
+                self._has_log = True
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             yield connection
 
@@ -128,30 +144,90 @@ def create_file(path: Path) -> None:
         raise StoreError(f"the store {path} cannot be written: {error.strerror}; choose another with --store") from None
 
 
+def is_there(path: Path) -> bool:
+    """Return whether there is anything at this path; refuse one in a folder that we may not look into."""
+    try:
+        return path.exists()
+    except OSError as error:
+        raise StoreError(f"{path} cannot be looked at: {error.strerror}; choose another store with --store") from None
+
+
+def can_be_written(path: Path) -> bool:
+    """Return whether a store's file can be written, and its log next to it."""
+    file = path.resolve()
+    return os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """Open a file that is not written, wherever it is; what is only in its log is read too, or an error is raised."""
+    file = path.resolve()
+    log = file.with_name(f"{file.name}-wal")
+    if can_be_written(path) or (log.exists() and log.stat().st_size):
+        connection = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        if not can_be_written(path):
+            _read_log(connection, path, log)
+        return connection
+    # Without a log, nobody is writing.
+    return sqlite3.connect(f"{file.as_uri()}?immutable=1", uri=True, check_same_thread=False)
+
+
+def _read_log(connection: sqlite3.Connection, path: Path, log: Path) -> None:
+    """Find out whether the log can be read; that needs its index, which cannot be made here."""
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if not any(words in str(error) for words in ("unable to open", "readonly")):
+            raise
+        raise StoreError(
+            f"the newest rows of the store {path} are in {log.name} next to it, which cannot be read where nothing can "
+            "be written: copy both files to a folder of your own, and read the store there"
+        ) from None
+
+
+def _is_held(lock: Path) -> bool:
+    """Return whether anybody holds a lock file that we can only read; of one that we cannot read, nothing is known."""
+    if sys.platform == "win32":
+        return False
+    import fcntl  # which Windows does not have
+
+    try:
+        with lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def _configure(connection: Any, _: Any) -> None:
     cursor = connection.cursor()
-    _use_log(cursor)
     cursor.execute("PRAGMA synchronous=FULL")  # a commit survives a power cut; group commits make it cheap
     cursor.execute(f"PRAGMA busy_timeout={1000 * PATIENCE}")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()
 
 
-def _use_log(cursor: sqlite3.Cursor) -> None:
-    """Use a write-ahead log, so that readers and the writer do not block each other.
+def _use_log(connection: Connection) -> None:
+    """Use a write-ahead log, so that readers and the writer do not block each other: from now on, whoever opens it.
 
     SQLite does not wait for others here: of programs that open a new store at the same time, all but one would fail.
     """
+    cursor = connection.connection.cursor()
+    cursor.execute("PRAGMA busy_timeout=0")
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
             cursor.execute("PRAGMA journal_mode=WAL")
         except sqlite3.OperationalError as error:
             if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
+                raise DBAPIError.instance(None, None, error, sqlite3.Error) from error
             time.sleep(_PAUSE)
         else:
-            return
+            break
+    cursor.execute(f"PRAGMA busy_timeout={1000 * PATIENCE}")
+    cursor.close()
 
 
 _MESSAGES = {
