@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import os
 import re
@@ -19,7 +18,6 @@ from fairtrial.core.trust import of_command
 
 _FILES = ("running", "results", "keeping", "judging", "setup")  # of `commands/`, in the order of the list
 EXIT_INTERRUPTED = 130
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _COMMAND = re.compile(r"`(fairtrial [^`]+)`")
 
 
@@ -64,6 +62,8 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:
             raise _PipeClosedError from None  # click would end with exit code 1
+        except EOFError as error:
+            raise RuntimeError(f"a file ended too soon: {error}") from error  # click would say that it was interrupted
         except Exception as error:
             error.args = tuple(_in_store(part) if isinstance(part, str) else part for part in error.args)
             raise
@@ -129,10 +129,10 @@ def _run_command(args: list[str] | None) -> int:
         click.echo("interrupted", err=True)
         return EXIT_INTERRUPTED
     except Exception as error:
-        return _report_error(error)
+        return _report_error(error, args)
 
 
-def _report_error(error: Exception) -> int:
+def _report_error(error: Exception, args: list[str] | None) -> int:
     """Print an error as one sentence and return its exit code."""
     from fairtrial.core.errors import FairtrialError  # msgspec: `--help` does without
 
@@ -144,16 +144,17 @@ def _report_error(error: Exception) -> int:
         hint = f"; see `{context.command_path} --help`" if context else ""
         _print_error(error.format_message().rstrip(".") + hint)
         return 1
-    if isinstance(error, OSError) and error.errno in _NO_ROOM:
-        place = f"{error.filename} " if error.filename else "what this command prints or stores "
-        _print_error(f"{place}cannot be written: {error.strerror}")
+    from fairtrial.core.mistakes import sentence_of  # only what nothing foresaw needs it
+
+    if sentence := sentence_of(error):
+        _print_error(sentence)
         return 1
     if os.environ.get("FAIRTRIAL_DEBUG"):
         raise error
-    from fairtrial.core.variables import Variables  # only an internal error needs it
+    from fairtrial.config.keys import hide_keys  # only a defect needs it
+    from fairtrial.core.defects import defect_of  # likewise
 
-    description = Variables(os.environ).hide(f"{type(error).__name__}: {error}")
-    _print_error(f"internal error: {description}; please report it (FAIRTRIAL_DEBUG=1 shows the traceback)")
+    _print_error(defect_of(error, sys.argv if args is None else ["fairtrial", *args], hide_keys).sentence())
     return 1
 
 

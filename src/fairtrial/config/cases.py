@@ -58,8 +58,9 @@ def _metadata(entry: CaseEntry, folder: Path) -> dict[str, Any] | None:
         metadata["workspace"] = own_fields(entry.workspace, folder)
     if entry.tools is not None:
         metadata["tools"] = [_without_empty(msgspec.to_builtins(call)) for call in entry.tools]
-    if entry.checks:
-        metadata["checks"] = [_without_empty(msgspec.to_builtins(check)) for check in entry.checks]
+    checks = [check for check in entry.checks if check.steps]  # one without was reported where it stands
+    if checks:
+        metadata["checks"] = [_without_empty(msgspec.to_builtins(check)) for check in checks]
     if entry.choices:
         metadata["choices"] = entry.choices
     return metadata or entry.metadata

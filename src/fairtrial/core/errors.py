@@ -21,11 +21,22 @@ from __future__ import annotations
 
 import msgspec
 
+_LONGEST_LINE = 1000  # characters: what is quoted may be of any length
+
 
 class FairtrialError(Exception):
     """An error for the user: one sentence that says what is wrong and what to do about it."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return "\n".join(map(_shortened, super().__str__().split("\n")))
+
+
+def _shortened(line: str) -> str:
+    """Leave out the middle of a line that is too long to read; what to do about it comes at its end."""
+    half = _LONGEST_LINE // 2
+    return line if len(line) <= _LONGEST_LINE else f"{line[:half]} … {line[-half:]}"
 
 
 class Problem(msgspec.Struct, frozen=True):

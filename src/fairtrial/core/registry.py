@@ -74,6 +74,17 @@ def _plugged() -> list[Plugged]:
     return [one for file in files for one in _points_in(file)]
 
 
+def plugins() -> list[str]:
+    """Return the names of the plug-ins that are installed."""
+    return sorted({one.plugin for one in _plugged() if one.point.group.startswith("fairtrial.")})
+
+
+def plugin_of(package: str) -> str:
+    """Return the plug-in that a package of Python belongs to; empty if it is none's."""
+    found = (one for one in _plugged() if one.point.group.startswith("fairtrial."))
+    return next((one.plugin for one in found if one.point.module.partition(".")[0] == package), "")
+
+
 def _points_in(file: Path) -> list[Plugged]:
     plugin = re.split(r"-\d", file.parent.stem)[0].replace("_", "-")
     try:

@@ -42,13 +42,13 @@ class Source:
     @cached_property
     def sha256(self) -> str:
         """The SHA-256 of its bytes."""
-        with _Reading(self), self.path.open("rb") as file:
+        with Reading(self), self.path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     @cached_property
     def head(self) -> bytes:
         """Its beginning, unpacked."""
-        with _Reading(self), self.open() as file:
+        with Reading(self), self.open() as file:
             return file.read(_HEAD)
 
     def beside(self, name: str) -> Source | None:
@@ -58,7 +58,7 @@ class Source:
 
     def open(self) -> IO[bytes]:
         """Open it for reading, unpacked."""
-        with _Reading(self):
+        with Reading(self):
             file = self.path.open("rb")
             packed = file.read(2) == _GZIP
             file.seek(0)
@@ -76,7 +76,7 @@ class Source:
             raise FairtrialError(f"{self.name} is not valid JSON ({error}): is it complete?") from None
 
     def _content(self) -> bytes:
-        with _Reading(self), self.open() as file:
+        with Reading(self), self.open() as file:
             return file.read(MAX_DOCUMENT + 1)
 
     def release(self) -> None:
@@ -110,7 +110,7 @@ class Source:
         """The first line as a JSON object; empty if it is none."""
         line = self.head.lstrip().split(b"\n", 1)[0]
         if len(line) >= _HEAD:
-            with _Reading(self), self.open() as file:
+            with Reading(self), self.open() as file:
                 line = file.readline(MAX_LINE)
         try:
             record = decode(line)
@@ -121,7 +121,7 @@ class Source:
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the JSON objects of its lines. A broken last line ends the reading: the writer was interrupted."""
         number, broken = 0, 0
-        with _Reading(self), self.open() as file:
+        with Reading(self), self.open() as file:
             while line := file.readline(MAX_LINE + 1):
                 number += 1
                 if len(line) > MAX_LINE:
@@ -142,7 +142,7 @@ class Source:
             self.stopped = f"{self.name} ends in the middle of line {broken}"
 
 
-class _Reading:
+class Reading:
     """Turns errors of reading into one sentence."""
 
     def __init__(self, source: Source) -> None:

@@ -21,11 +21,18 @@ def is_pattern(path: str) -> bool:
 
 def find_files(path: str, folder: Path) -> list[Path]:
     """Return the files that a path or pattern stands for, sorted by name; numbers in names by their value."""
-    exact = folder / path
-    if not is_pattern(path) or exact.is_file():
-        return [within(folder, path)] if exact.is_file() else []
+    exact = _is_file(folder / path)
+    if not is_pattern(path) or exact:
+        return [within(folder, path)] if exact else []
     names = glob.glob(path, root_dir=folder, recursive=True)  # noqa: PTH207 - Path.glob refuses absolute patterns
     return [within(folder, name) for name in sorted(names, key=_natural) if (folder / name).is_file()]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False  # such as a name that is longer than any file's
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.mistakes import sentence_of
 from fairtrial.core.trust import looking_into, running_code
 from fairtrial.present import charts
 from fairtrial.store import Store
@@ -37,7 +38,7 @@ from fairtrial.web.series import SeriesPages
 from fairtrial.web.share import SharePages
 from fairtrial.web.site import PAGES, Site
 from fairtrial.web.suites import Suites
-from fairtrial.web.tasks import print_traceback
+from fairtrial.web.tasks import report
 from fairtrial.web.trials import Trials
 from fairtrial.web.votes import Votes
 
@@ -80,8 +81,9 @@ def make_app(site: Site) -> ASGIApp:
         return _error_page(site, request, status, "Not available", messages.get(status, detail))
 
     def broken(request: Request, error: Exception) -> Response:
-        print_traceback(error)
-        return _error_page(site, request, 500, "Internal error", "See the terminal where the server runs for details.")
+        if sentence := sentence_of(error):
+            return _error_page(site, request, 400, "Request failed", sentence)
+        return _error_page(site, request, 500, "Internal error", report(error, request.url.path))
 
     handlers: dict[Any, Any] = {FairtrialError: refused, HTTPException: missing, Exception: broken}
     for section in shown:

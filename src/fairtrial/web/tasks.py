@@ -6,25 +6,25 @@ So a run never blocks the event loop of the pages, and pages never block that of
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import threading
 import time
-import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
 from fairtrial import pipeline
 from fairtrial.config import Suite
+from fairtrial.config.keys import hide_keys
+from fairtrial.core.defects import defect_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import new_id
 from fairtrial.core.listening import Listener
+from fairtrial.core.mistakes import sentence_of
 from fairtrial.core.place import Place
 from fairtrial.core.settings import JudgeSpec
 from fairtrial.core.trial import Trial
 from fairtrial.core.trust import running_code
-from fairtrial.core.variables import Variables
 from fairtrial.engine.progress import Progress
 from fairtrial.engine.watching import Session, Watch
 from fairtrial.store import Store
@@ -37,9 +37,12 @@ _MAX_CHARACTERS = 400_000  # of one answer that are kept while it is written
 _MAX_ENDED = 50
 
 
-def print_traceback(error: BaseException) -> None:
-    """Print a traceback in the server's terminal, with the values of keys removed."""
-    sys.stderr.write(Variables(os.environ).hide("".join(traceback.format_exception(error))))
+def report(error: BaseException, what: str) -> str:
+    """Say in the server's terminal what has failed, without keys, and where its file is; return what a page says."""
+    defect = defect_of(error, ["fairtrial", "serve", what], hide_keys)
+    sys.stderr.write(f"{defect.traceback}{defect.sentence()}\n")
+    where = f" in the plug-in `{defect.plugin}`" if defect.plugin else ""
+    return f"internal error{where} ({type(error).__name__}): see the terminal where the server runs for details"
 
 
 class LiveAnswer:
@@ -131,8 +134,7 @@ class Task:
         except asyncio.CancelledError:
             self.error = "stopped"
         except Exception as error:  # the page reports any error, and the terminal has the details
-            print_traceback(error)
-            self.error = f"internal error ({type(error).__name__}): see the terminal where the server runs for details"
+            self.error = sentence_of(error) or report(error, self.what)
         finally:
             self.answers.clear()
             self.begun.set()

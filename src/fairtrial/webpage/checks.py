@@ -8,6 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 import regex
 
+from fairtrial.core.options import Problems, read
+
 SIZES: dict[str, tuple[int, int]] = {"desktop": (1280, 800), "tablet": (768, 1024), "phone": (390, 844)}
 Size = Literal["desktop", "tablet", "phone"]
 Selector = Annotated[
@@ -127,6 +129,24 @@ def _expectation_problems(expected: Expectation, check: Check, number: int) -> I
     before = [step.remember for step in check.steps[: number - 1]]
     if expected.differs is not None and expected.selector not in before:
         yield f"`differs` needs a step `remember: {expected.selector}` before it"
+
+
+def problems_of(metadata: dict[str, Any] | None, more: list[Check]) -> Iterator[str]:
+    """Yield the problems of the checks in the metadata of a case, which a dataset may have, and of others."""
+    written = (metadata or {}).get("checks") or []
+    found: Problems = []
+    own = (
+        [read(Check, one, found, ("checks", number)) for number, one in enumerate(written)] if _is_list(written) else []
+    )
+    if not _is_list(written):
+        yield "`checks` must be a list"
+    yield from (f"{'.'.join(map(str, path))}: {message}" for path, message in found)
+    if not found:
+        yield from problems([*filter(None, own), *more])
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
 
 
 def checks_of(metadata: dict[str, Any] | None) -> list[Check]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from fairtrial.core.experiment import Case
 from fairtrial.core.score import Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.webpage.checks import Check, checks_of, problems, share_of_checks
+from fairtrial.webpage.checks import Check, problems_of, share_of_checks
 from fairtrial.webpage.looking import SCALES, Looked, look
 from fairtrial.webpage.probes import share_of_probes
 
@@ -34,7 +34,7 @@ class Browser(Scorer, frozen=True, kw_only=True):
         return SCALES
 
     def check(self, case: Case, folder: Path) -> Iterable[str]:
-        return problems([*checks_of(case.metadata), *self.checks])
+        return problems_of(case.metadata, self.checks)
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
         looked = await look(context, self.checks)

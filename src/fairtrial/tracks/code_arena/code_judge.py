@@ -17,7 +17,7 @@ from fairtrial.judging.fence import Fence
 from fairtrial.judging.panels import judge_answer
 from fairtrial.judging.verdict import JudgePrompt, Verdict, extraction_key, hash_prompt
 from fairtrial.tracks.code_arena import prompts as code_arena
-from fairtrial.webpage.checks import Check, checks_of, problems
+from fairtrial.webpage.checks import Check, problems_of
 from fairtrial.webpage.criteria import CRITERIA
 from fairtrial.webpage.looking import SCALES, Looked, look
 
@@ -71,7 +71,7 @@ class CodeJudge(Scorer, frozen=True, kw_only=True):
         return 100.0
 
     def check(self, case: Case, folder: Path) -> Iterable[str]:
-        return problems([*checks_of(case.metadata), *self.checks])
+        return problems_of(case.metadata, self.checks)
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
         looked = await look(context, self.checks)

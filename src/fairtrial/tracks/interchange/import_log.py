@@ -104,9 +104,10 @@ class LogWriter:
             return self._write()
 
     def _check_primary(self) -> None:
-        if self.primary is not None and self.ranges.of(self.primary) == ANY:
+        if self.primary is not None and None in (scale := self.ranges.of(self.primary)):
+            why = "values outside 0 to 1" if scale == ANY else "a scale without bounds"
             raise FairtrialError(
-                f"the metric `{self.primary}` of {self._name()} has values outside 0 to 1: say its worst and best "
+                f"the metric `{self.primary}` of {self._name()} has {why}: say its worst and best "
                 f"value with --scale WORST..BEST, or choose another metric with --score"
             )
 

@@ -78,7 +78,7 @@ def _log(source: Source, evaluation: str, facts: Fields, columns: Columns, part:
         samples=lambda: _samples(source, evaluation, columns),
         arms=arms,
         metrics=tuple(dict.fromkeys(_metric(one) for one in results)),
-        scales={_metric(one): scale for one in results if (scale := _scale(one.below("metric_config")))},
+        scales={_metric(one): scale for one in results if (scale := _scale(one, source))},
         created=facts.time("evaluation_timestamp", "retrieved_timestamp"),
         notes=[f"made{made}"] if made else [],
     )
@@ -88,9 +88,13 @@ def _metric(row: Fields) -> str:
     return row.name("evaluation_result_id", "metric_config.metric_name", default=SCORE)
 
 
-def _scale(config: Fields) -> Scale | None:
+def _scale(row: Fields, source: Source) -> Scale | None:
+    config = row.below("metric_config")
     low, high = config.number("min_score"), config.number("max_score")
-    lower = bool(config.get("lower_is_better"))
+    lower = config.get("lower_is_better")
+    if not isinstance(lower, bool | None):
+        where = f"{source.name}: `lower_is_better` of the metric `{_metric(row)}`"
+        raise FairtrialError(f"{where} must be true or false, since it decides who is better, not {lower!r:.40}")
     if low is None or high is None or low == high:
         return (None, 0.0) if lower else None
     return (high, low) if lower else (low, high)

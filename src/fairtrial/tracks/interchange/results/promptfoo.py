@@ -15,7 +15,7 @@ import msgspec
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source, picked
-from fairtrial.foreign.source import MAX_DOCUMENT, decode
+from fairtrial.foreign.source import MAX_DOCUMENT, Reading, decode
 from fairtrial.tracks.interchange.results._fields import Fields
 from fairtrial.tracks.interchange.values import (
     clean_text,
@@ -260,7 +260,7 @@ def _opened(source: Source) -> Iterator[sqlite3.Connection]:
         path = source.path
         if source.path.suffix == ".gz":
             path = Path(folder) / "promptfoo.db"
-            with source.open() as packed, path.open("wb") as file:
+            with Reading(source), source.open() as packed, path.open("wb") as file:
                 written = 0
                 while part := packed.read(2**20):
                     written += file.write(part)
