@@ -68,8 +68,7 @@ class Journals:
         try:
             yield
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)  # a journal that cannot be kept does not fail a trial
+            await to_the_end(_stop(task))  # what the block has made was paid for
 
     async def _write_regularly(self, file: Path, start: SessionState, journal: Journal) -> None:
         written, pause = None, _PAUSE
@@ -106,6 +105,11 @@ class Journals:
         file = self._file(trial)
         if file is not None and file.exists():
             await asyncio.to_thread(file.unlink, missing_ok=True)
+
+
+async def _stop(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)  # a journal that cannot be kept does not fail a trial
 
 
 def _state(start: SessionState, journal: Journal) -> SessionState:

@@ -257,6 +257,7 @@ class Ladder:
         if spec is None or self._workspaces is None:
             return await self._timed(request)
         result: Answer | Failure | None = None
+        complete = False
         name = kept_name(request.case_id, request.trial_id)
         try:
             async with self._workspaces.make(
@@ -264,17 +265,22 @@ class Ladder:
             ) as workspace:
                 servers = workspace.servers(request.mcp)
                 result = await self._timed(msgspec.structs.replace(request, workspace=workspace, mcp=servers))
-                changes, shown = await workspace.changes()
+                changes, shown = await to_the_end(workspace.changes())
                 trace = (
                     {**(result.trace or {}), "workspace": shown} if request.works_in or shown["diff"] else result.trace
                 )
-                return msgspec.structs.replace(result, changes=changes, trace=trace)
+                result, complete = msgspec.structs.replace(result, changes=changes, trace=trace), True
+        except asyncio.CancelledError:
+            if not complete:
+                raise
         except WorkspaceError as error:
             if result is None:
                 return Failure(kind="workspace", message=str(error))
             spent = {"usage": result.usage, "cost_usd": result.cost_usd, "trace": result.trace}
             earlier = f"{result.message}; " if isinstance(result, Failure) else ""
             return Failure(kind="workspace", message=f"{earlier}{error}", **spent)  # type: ignore[arg-type]
+        assert result is not None
+        return result  # even if the run was cancelled while the folder was removed: it has been paid for
 
     async def _timed(self, request: Request) -> Answer | Failure:
         """timed: stop a call that exceeds the time limit."""

@@ -15,6 +15,7 @@ from fairtrial.core.money import Cost, total
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.trial import Trial
 from fairtrial.engine.budget import Budget
+from fairtrial.engine.cancelling import to_the_end
 from fairtrial.engine.job import Job
 from fairtrial.engine.scoring import Scoring
 from fairtrial.store import Saver, rows
@@ -100,7 +101,8 @@ class Recorder:
         if changes is None:
             return
         make_rows = partial(rows.changes_rows, self._job.run_id, trial, changes, turn, self._job.variables)
-        made = make_rows() if len(changes.body) < _LARGE else await asyncio.to_thread(make_rows)
+        # The answer has been paid for: cancelling does not keep it from being stored.
+        made = make_rows() if len(changes.body) < _LARGE else await to_the_end(asyncio.to_thread(make_rows))
         for table, row in made.items():
             self._saver.save(table, row)
 

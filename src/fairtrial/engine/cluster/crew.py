@@ -288,8 +288,10 @@ class Crew:
         self._look.set()
 
     def fail(self, error: BaseException) -> None:
-        """Have the error raised wherever a trial is carried out, or waits for a worker."""
-        self._problem = self._problem or error
+        """Have the first error raised wherever a trial is carried out, or waits for a worker."""
+        if self._problem is not None:
+            return
+        self._problem = error
         self._started.set()
         for group in self._groups.values():
             while group.waiting:

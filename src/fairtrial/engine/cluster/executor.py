@@ -30,6 +30,7 @@ from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables
 from fairtrial.engine.batch_book import BatchBook
 from fairtrial.engine.budget import Budget, Need
+from fairtrial.engine.cancelling import to_the_end
 from fairtrial.engine.cluster.crew import ALONE_AFTER, Crew, CrewMember, Work
 from fairtrial.engine.cluster.leases import portion
 from fairtrial.engine.cluster.link import Backend, WorkerLostError
@@ -170,6 +171,9 @@ class ClusterExecutor:
                 work.losses += 1
                 if work.losses >= _MAX_LOSSES:
                     return await _give_up(work, error)
+            except Exception:  # the session ends; the answer may be on its way, and has been paid for
+                await to_the_end(self._cancel(work, member))
+                raise
             finally:
                 self._crew.release(member, work)
 
