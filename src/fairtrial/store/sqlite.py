@@ -1,6 +1,6 @@
 """SQLite: a store in one file, with locks in a folder next to it.
 
-Where the file or its folder cannot be written, as on a read-only medium or in a folder of somebody else, the store is
+Where the file or its folder cannot be written, as on a read-only medium or in the folder of another user, the store is
 read as it is: SQLite's log needs files next to the store, even for readers.
 """
 
@@ -186,7 +186,7 @@ def _read_log(connection: sqlite3.Connection, path: Path, log: Path) -> None:
 
 
 def _is_held(lock: Path) -> bool:
-    """Return whether anybody holds a lock file that we can only read; of one that we cannot read, nothing is known."""
+    """Return whether another process holds a lock file that we can only read; of one that we cannot read, nothing is known."""
     if sys.platform == "win32":
         return False
     import fcntl  # which Windows does not have
