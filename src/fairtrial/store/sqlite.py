@@ -186,7 +186,7 @@ def _read_log(connection: sqlite3.Connection, path: Path, log: Path) -> None:
 
 
 def _is_held(lock: Path) -> bool:
-    """Return whether another process holds a lock file that we can only read; of one that we cannot read, nothing is known."""
+    """Return whether another process holds a lock file that we can only read; False if we cannot even read it."""
     if sys.platform == "win32":
         return False
     import fcntl  # which Windows does not have
