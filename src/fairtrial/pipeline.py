@@ -36,6 +36,7 @@ from fairtrial.core.errors import (
     Problem,
     ProblemsError,
     TargetUnusableError,
+    WorkersGoneError,
 )
 from fairtrial.core.experiment import Arm
 from fairtrial.core.ids import canonical_json, new_id
@@ -296,10 +297,16 @@ def _raise_if_unfinished(job: Job, halt: Halt) -> None:
         hint = "repeat the command to continue; until then the old scores stay current"
         if halt.interrupted:
             raise InterruptedWorkError(f"rescoring was interrupted; {hint}")
-        raise FairtrialError(f"rescoring stopped: {halt.reason}; fix that, then {hint}")
+        kind = WorkersGoneError if halt.workerless else FairtrialError
+        raise kind(f"rescoring stopped: {halt.reason}; fix that, then {hint}")
     if halt.unreadable:
         raise FairtrialError(
             f"{halt.reason}\nnothing was asked: a random order needs all cases. Correct this, then run the suite again"
+        )
+    if halt.workerless:
+        raise WorkersGoneError(
+            f"{halt.reason}; nothing that was stored is lost: `fairtrial resume {job.run_id}` goes on in one process, "
+            "and with --engine or --workers on workers"
         )
     if halt.unusable:
         raise TargetUnusableError(

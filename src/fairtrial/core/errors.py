@@ -10,6 +10,7 @@ FairtrialError            the user has to act: one sentence says what to do; the
 │   └── RunLostError      another process has taken over the run that this session worked on
 ├── NoSuchRunError        no run of the store has the name
 ├── TargetUnusableError   a target can never answer as configured (key, model name, address)
+├── WorkersGoneError      no worker of a run is left, and none can be started
 ├── NotInstalledError     an extra is missing
 ├── WorkFirstError        something has to be worked out first, which takes a while
 └── InterruptedWorkError  the user pressed Ctrl-C; completed work is saved
@@ -98,6 +99,12 @@ class NoSuchRunError(FairtrialError):
 
 class TargetUnusableError(FairtrialError):
     """A target can never answer as configured."""
+
+
+class WorkersGoneError(FairtrialError):
+    """No worker is left, and none could be started for as long as a run waits for one."""
+
+    exit_code = 2
 
 
 class NotInstalledError(FairtrialError):

@@ -51,3 +51,4 @@ class Halt(msgspec.Struct, frozen=True):
     interrupted: bool = False
     decided: bool = False  # the question is answered, so nothing is missing
     unreadable: bool = False  # the next cases cannot be read
+    workerless: bool = False  # no worker is left

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import Any
 
 import msgspec
 
 from fairtrial.core import registry
 from fairtrial.core.answer import PENDING, UNUSABLE, Answer, EarlierTurn, Failure, Outcome
-from fairtrial.core.errors import FairtrialError, ProblemsError
+from fairtrial.core.errors import FairtrialError, ProblemsError, WorkersGoneError
 from fairtrial.core.experiment import Arm
 from fairtrial.core.judge import Judgement
 from fairtrial.core.listening import NOBODY, Listener
@@ -65,6 +67,7 @@ class Engine:
         self._patience = Patience(self.job.settings.concurrency)
         self._answered: set[str] = set()
         self._given_up: dict[str, str] = {}  # targets that stopped working; the others continue without them
+        self._opening: asyncio.Task[Any] | None = None
         self._lanes_task: asyncio.Task[None] | None = None
         self._feed, progress.growing = feed, not feed.complete
         self._order_key, self._order = order_key, case_order(None, 0)  # drawn when all cases are stored
@@ -94,26 +97,49 @@ class Engine:
         self.halt = Halt("interrupted", interrupted=True)
         if self._lanes_task is not None:
             self._lanes_task.cancel()
+        elif self._opening is not None:
+            self._opening.cancel()
 
     async def run(self) -> None:
         """Work until nothing is left to do, or until `halt` says why the run stopped."""
         if self.progress.patient and not self.job.fresh:
             await self._book.load()
-        async with self._recorder, self._executor:  # an executor's last costs are recorded
-            self._lanes_task = asyncio.create_task(self._all_lanes())
-            try:
-                await self._lanes_task
-                if self._given_up:
-                    self._stop(Halt("; ".join(self._given_up.values())))
-            except asyncio.CancelledError:
-                self._lanes_task.cancel()
-                await asyncio.gather(self._lanes_task, return_exceptions=True)
-                if self.halt is None or not self.halt.interrupted:
-                    raise
-            except BaseExceptionGroup as group:
-                raise _first_exception(group) from group
-            finally:
-                self._reader.close()
+        try:
+            async with self._recorder, AsyncExitStack() as stack:  # an executor's last costs are recorded
+                if await self._open(stack):
+                    await self._work()
+        except WorkersGoneError as error:
+            self._stop(Halt(str(error), workerless=True))
+        finally:
+            self._reader.close()
+
+    async def _open(self, stack: AsyncExitStack) -> bool:
+        """Open the executor, whose workers may take long to start; return False if that was interrupted."""
+        task = self._opening = asyncio.current_task()
+        try:
+            await stack.enter_async_context(self._executor)
+        except asyncio.CancelledError:
+            if task is None or self.halt is None or not self.halt.interrupted:
+                raise
+            task.uncancel()
+            return False
+        finally:
+            self._opening = None
+        return True
+
+    async def _work(self) -> None:
+        self._lanes_task = asyncio.create_task(self._all_lanes())
+        try:
+            await self._lanes_task
+            if self._given_up:
+                self._stop(Halt("; ".join(self._given_up.values())))
+        except asyncio.CancelledError:
+            self._lanes_task.cancel()
+            await asyncio.gather(self._lanes_task, return_exceptions=True)
+            if self.halt is None or not self.halt.interrupted:
+                raise
+        except BaseExceptionGroup as group:
+            raise _first_exception(group) from group
 
     async def _all_lanes(self) -> None:
         await self._draw_order()

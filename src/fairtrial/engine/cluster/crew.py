@@ -5,87 +5,29 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections import deque
+from asyncio import FIRST_COMPLETED
 from collections.abc import Callable
 
-from fairtrial.core.errors import TargetUnusableError
+from fairtrial.core.errors import TargetUnusableError, WorkersGoneError
 from fairtrial.core.experiment import Resources
-from fairtrial.core.listening import Listener
-from fairtrial.core.trial import Trial
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.cluster.leases import Lease
-from fairtrial.engine.cluster.link import Backend, Link, WorkerLostError
-from fairtrial.engine.cluster.messages import Briefing, DriverOrders, Report, WorkerCall, decode, encode
-from fairtrial.engine.executor import Reports
+from fairtrial.engine.cluster.link import Backend, BackendAwayError, Link, WorkerLostError
+from fairtrial.engine.cluster.members import CrewMember, Trouble, Work, WorkerGroup
+from fairtrial.engine.cluster.messages import Briefing, Report, decode
+from fairtrial.text.printable import counted
 
-ALONE_AFTER = 2  # workers that were lost with a trial, after which it gets one for itself
 _PATIENCE = 10.0  # seconds after which a worker that has not started is not counted on
 _LOOK_EVERY = 1.0  # seconds between two looks at whether the cluster has more room
+_LONGEST_STEP = 2.0  # seconds that one look counts for at most: this process may have been stopped
+_SILENCE = 60.0  # seconds without a word, after which a worker is lost; it may have reason to be silent for `timeout`
+_SILENCE_AT_THE_END = 5.0
+_AWAY = 120.0  # seconds without a worker that a run waits for a cluster that does not answer, or whose workers die
+_NO_MACHINE = 600.0  # and for machines: a cluster that grows may take minutes to get one
+_MANY_STILLBORN = 3  # workers that ended before they had started, after which there is a longer pause each time
+_LONGEST_PAUSE = 15.0
 _LINGER = 0.002  # seconds that a worker waits for more to report, for each worker there is
 _LONGEST_LINGER = 0.5
-
-
-class Work:
-    """A trial that is being carried out, and what has been reported about it."""
-
-    def __init__(self, number: int, trial: Trial, reports: Reports, listener: Listener) -> None:
-        self.number, self.trial, self.reports, self.listener = number, trial, reports, listener
-        self.losses = 0  # workers that were lost with it
-        self.done = False  # nothing is left to do about it
-        self.inbox: asyncio.Queue[WorkerCall | BaseException] = asyncio.Queue()
-
-    @property
-    def alone(self) -> bool:
-        """Whether it may be what ends workers, so that no other trial should be there."""
-        return self.losses >= ALONE_AFTER
-
-
-class CrewMember:
-    """One worker, seen from the driver."""
-
-    def __init__(self, link: Link, lease: Lease) -> None:
-        self.link, self.lease = link, lease
-        self.works: dict[int, Work] = {}
-        self.opened = self.lost = self.tight = False
-        self.requested = time.monotonic()
-        self.tasks: list[asyncio.Task[None]] = []
-        self._orders = DriverOrders()
-        self._something = asyncio.Event()
-
-    def order(self) -> DriverOrders:
-        """Return the orders that go out next, to add to them."""
-        self._something.set()
-        return self._orders
-
-    async def send(self) -> None:
-        """Send orders for ever, as many at a time as there are."""
-        while True:
-            await self._something.wait()
-            self._something.clear()
-            orders, self._orders = self._orders, DriverOrders()
-            await self.link.deliver(encode(orders))
-
-
-class WorkerGroup:
-    """Workers with the same share of a machine, and the trials that wait for one of them."""
-
-    def __init__(self, share: Resources) -> None:
-        self.share = share
-        self.members: list[CrewMember] = []
-        self.waiting: deque[tuple[Work, asyncio.Future[CrewMember]]] = deque()
-
-    @property
-    def open(self) -> list[CrewMember]:
-        """The workers that can carry out trials."""
-        return [member for member in self.members if member.opened]
-
-    def room_for(self, work: Work, capacity: int) -> CrewMember | None:
-        """Return the worker with the fewest trials, if it can take another one."""
-        free = [member for member in self.open if not any(other.alone for other in member.works.values())]
-        member = min(free, key=lambda one: len(one.works), default=None)
-        if member is None or len(member.works) >= (1 if work.alone else capacity):
-            return None
-        return member
 
 
 class Crew:
@@ -104,10 +46,13 @@ class Crew:
         self._groups: dict[tuple[tuple[str, float], ...], WorkerGroup] = {}
         self._briefing: Callable[[Resources], Briefing] | None = None
         self._look = asyncio.Event()
-        self._looking: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._started = asyncio.Event()
         self._problem: BaseException | None = None
+        self._closed = False
         self.trials = 1  # that are carried out at the same time in all workers
+        self.silence = _SILENCE
+        self.ending = False  # nobody who is silent is waited for any more
 
     @property
     def members(self) -> list[CrewMember]:
@@ -119,7 +64,7 @@ class Crew:
         self._briefing = briefing
         for share in shares:
             self._group(share)
-        self._looking = asyncio.create_task(self._keep_looking())
+        self._tasks = [asyncio.create_task(self._keep_looking()), asyncio.create_task(self._keep_listening())]
         while not all(group.open for group in self._groups.values()):
             await self._started.wait()
             self._started.clear()
@@ -141,7 +86,10 @@ class Crew:
 
     def held(self) -> list[str]:
         """Say which workers are waited for."""
-        if self._groups and not self.members:
+        troubles = [group.trouble.reason for group in self._groups.values() if group.trouble]
+        if troubles:
+            return list(dict.fromkeys(troubles))
+        if not self.members and not self._closed:
             return ["workers are starting"]
         now = time.monotonic()
         late = [
@@ -197,10 +145,14 @@ class Crew:
 
     async def _keep_looking(self) -> None:
         """Start workers whenever there is work for more of them and the cluster has room."""
+        latest = time.monotonic()
         while True:
+            now = time.monotonic()
+            passed, latest = min(now - latest, _LONGEST_STEP), now
             try:
                 for group in list(self._groups.values()):
-                    await self._grow(group)
+                    await self._grow(group, passed)
+                    self._wait_within_limits(group, passed)
                     await self._make_room(group)
                     self._serve(group)
             except Exception as error:  # raised where trials are carried out
@@ -213,20 +165,74 @@ class Crew:
                 pass
             self._look.clear()
 
-    async def _grow(self, group: WorkerGroup) -> None:
+    async def _keep_listening(self) -> None:
+        """Lose the workers that say nothing for too long: they are frozen, or cannot be reached."""
+        while True:
+            latest = time.monotonic()
+            await asyncio.sleep(_LOOK_EVERY)
+            passed = min(time.monotonic() - latest, _LONGEST_STEP)
+            limit = _SILENCE_AT_THE_END if self.ending else self.silence
+            for group in self._groups.values():
+                for member in group.open:
+                    member.silent += passed
+                    if member.silent > limit:
+                        self._lose(group, member, WorkerLostError(f"it has said nothing for {limit:.0f} s"))
+
+    def _wait_within_limits(self, group: WorkerGroup, passed: float) -> None:
+        """Raise if a group has been without a worker that could start for too long."""
+        if group.open or group.trouble is None:
+            group.troubled = 0.0
+            return
+        group.troubled += passed
+        if group.troubled > group.trouble.limit:
+            waited = f"{group.trouble.reason}, and that for {group.trouble.limit:.0f} s"
+            raise WorkersGoneError(f"{waited}: {self._lost_with_workers()}")
+
+    def _lost_with_workers(self) -> str:
+        """Say what was lost with the workers that are no more."""
+        waiting = [work for group in self._groups.values() for work, _ in group.waiting]
+        begun = sum(work.losses > 0 for work in waiting)
+        if not begun:
+            return "no trial was under way"
+        return f"{counted(begun, 'trial')} that workers had begun {'is' if begun == 1 else 'are'} asked again"
+
+    async def _grow(self, group: WorkerGroup, passed: float) -> None:
         busy = sum(len(member.works) for member in group.members) + len(group.waiting)
         wanted = min(busy or self.trials, self.trials, self._backend.most // len(self._groups)) - len(group.members)
-        if any(not member.opened for member in group.members):
+        starting = any(not member.opened for member in group.members)
+        if group.open and (starting or wanted <= 0):
+            group.note(None)
             return
-        more = min(wanted, await self._backend.vacancies(group.share)) if wanted > 0 else 0
+        try:
+            room = await self._backend.vacancies(group.share)
+        except BackendAwayError as error:
+            group.note(Trouble(str(error), _AWAY))
+            return
+        group.note(self._trouble(group, room))
+        group.pause = max(0.0, group.pause - passed)
+        if starting or group.pause > 0:
+            return
+        more = min(wanted, room or 0)
         # A worker for which there is no room yet tells the cluster that it should grow.
         for _ in range(max(more, 0 if group.members else 1)):
             self._start(group)
 
+    @staticmethod
+    def _trouble(group: WorkerGroup, room: int | None) -> Trouble | None:
+        if group.stillborn >= _MANY_STILLBORN:
+            return Trouble("every worker ends before it has started", _AWAY)
+        if room is None:
+            return Trouble(f"no machine of the cluster is there for a worker with {_shown(group.share)}", _NO_MACHINE)
+        return None
+
     async def _make_room(self, group: WorkerGroup) -> None:
         """End a worker of another group that has nothing to do, if one for this group has not started for long."""
         now = time.monotonic()
-        if not group.waiting or group.open or any(now - member.requested < _PATIENCE for member in group.members):
+        if (
+            not (group.waiting and group.members)
+            or group.open
+            or any(now - member.requested < _PATIENCE for member in group.members)
+        ):
             return
         for other in self._groups.values():
             idle = [member for member in other.open if not member.works and not other.waiting and other is not group]
@@ -249,13 +255,17 @@ class Crew:
             if problem is not None:
                 raise TargetUnusableError(self._hide(problem))
             member.opened = True
+            group.stillborn = 0
+            group.note(None)
             self._started.set()
             member.tasks.append(asyncio.create_task(self._send(group, member)))
             self._on_report(member, Report())  # it gets its first shares
             self._serve(group)
             while True:
                 linger = min(_LONGEST_LINGER, _LINGER * len(self.members))
-                self._on_report(member, decode(await member.link.collect(linger)))
+                report = decode(await member.link.collect(linger))
+                member.silent = 0.0
+                self._on_report(member, report)
         except WorkerLostError as error:
             self._lose(group, member, error)
         except TargetUnusableError as error:
@@ -275,6 +285,9 @@ class Crew:
     def _lose(self, group: WorkerGroup, member: CrewMember, error: WorkerLostError) -> None:
         if member.lost:
             return
+        if not member.opened:
+            group.stillborn += 1
+            group.pause = min(_LONGEST_PAUSE, 2.0**group.stillborn / 4)
         member.lost, member.opened = True, False
         group.members.remove(member)
         self._on_gone(member, True)
@@ -304,8 +317,9 @@ class Crew:
 
     async def close(self, seconds: float) -> None:
         """End all workers, each with its last report if it gives one in time."""
-        if self._looking is not None:
-            self._looking.cancel()
+        self._closed = True
+        for task in self._tasks:
+            task.cancel()
         members = [member for group in self._groups.values() for member in group.members]
         self._groups = {}
         reports = await asyncio.gather(*(self._close_member(member, seconds) for member in members))
@@ -319,8 +333,7 @@ class Crew:
             task.cancel()
         try:
             async with asyncio.timeout(seconds):
-                report: Report = decode(await member.link.close()) if opened else Report()
-                return report
+                return await _last_report(member.link) if opened else Report()
         except (WorkerLostError, TimeoutError):
             return None
         finally:
@@ -330,6 +343,23 @@ class Crew:
         if report is not None:
             self._on_report(member, report)
         self._on_gone(member, report is None)
+
+
+async def _last_report(link: Link) -> Report:
+    """Close a worker and return its last report; raise TimeoutError if it says nothing any more."""
+    closing = asyncio.ensure_future(link.close())
+    try:
+        while not closing.done():
+            sign = asyncio.ensure_future(link.collect(0.0))
+            done, _ = await asyncio.wait((closing, sign), timeout=_SILENCE_AT_THE_END, return_when=FIRST_COMPLETED)
+            sign.cancel()
+            await asyncio.gather(sign, return_exceptions=True)
+            if not done:
+                raise TimeoutError
+        report: Report = decode(closing.result())
+        return report
+    finally:
+        closing.cancel()
 
 
 def _shown(share: Resources) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, AsyncExitStack
 from functools import partial
 from itertools import count
 from typing import Any
@@ -25,15 +25,17 @@ from fairtrial.core.listening import NOBODY, Listener
 from fairtrial.core.money import Cost
 from fairtrial.core.options import functions_in
 from fairtrial.core.score import Score, Unscored
+from fairtrial.core.settings import MODEL_TIMEOUT
 from fairtrial.core.target import Target
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables
 from fairtrial.engine.batch_book import BatchBook
 from fairtrial.engine.budget import Budget, Need
 from fairtrial.engine.cancelling import to_the_end
-from fairtrial.engine.cluster.crew import ALONE_AFTER, Crew, CrewMember, Work
+from fairtrial.engine.cluster.crew import Crew
 from fairtrial.engine.cluster.leases import portion
 from fairtrial.engine.cluster.link import Backend, WorkerLostError
+from fairtrial.engine.cluster.members import ALONE_AFTER, CrewMember, Work
 from fairtrial.engine.cluster.messages import Assignment, Briefing, Report, Use, WorkerCall, decode
 from fairtrial.engine.cluster.shares import SharedLimit
 from fairtrial.engine.executor import Lane, Reports
@@ -54,6 +56,7 @@ class ClusterExecutor:
     """Asks targets and scores answers in workers."""
 
     _local: LocalExecutor  # for what happens before there are trials; made once the number of workers is known
+    _stack: AsyncExitStack
 
     def __init__(
         self,
@@ -77,31 +80,29 @@ class ClusterExecutor:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> ClusterExecutor:
-        await self._backend.__aenter__()
-        try:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._backend)
             self._local = LocalExecutor(
                 self._job, self._targets, self._scoring, self._budget, self._lookup, self._load_file,
                 book=self._book, limiter_of=self._limiter_of, processes=self._backend.most,
             )  # fmt: skip
-            await self._local.__aenter__()
+            await stack.enter_async_context(self._local)
+            stack.callback(self._end_tasks)
+            stack.push_async_callback(self._crew.close, _GRACE)
+            self._crew.silence = max(self._crew.silence, self._job.settings.timeout or MODEL_TIMEOUT)
             self._crew.trials = sum(lane.trials for lane in self.lanes())
             await self._crew.open(self._briefing, self._known_shares())
-        except BaseException:
-            await self.__aexit__()
-            raise
+            self._stack = stack.pop_all()
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        try:
-            await self._crew.close(_GRACE)
-            if self._dividing is not None:
-                self._dividing.cancel()
-            for task in self._tasks:
-                task.cancel()
-            if hasattr(self, "_local"):
-                await self._local.__aexit__(*exception)
-        finally:
-            await self._backend.__aexit__(*exception)
+        await self._stack.aclose()
+
+    def _end_tasks(self) -> None:
+        if self._dividing is not None:
+            self._dividing.cancel()
+        for task in self._tasks:
+            task.cancel()
 
     def _limiter_of(self, name: str, most: int) -> Limiter:
         limiter = Limiter(most, self._job.settings.retry.max_wait)
@@ -137,8 +138,6 @@ class ClusterExecutor:
         return self._local.reading()
 
     def held(self) -> list[str]:
-        if not hasattr(self, "_local"):
-            return ["workers are starting"]
         words = [
             f"{name.split('#')[-1]} {held}"
             for name, limit in self._limits.items()
@@ -200,6 +199,7 @@ class ClusterExecutor:
 
     async def _cancel(self, work: Work, member: CrewMember) -> None:
         """Have a trial cancelled; what it had reported before is still stored."""
+        self._crew.ending = True
         if member.lost:
             return
         member.order().cancelled.append(work.number)

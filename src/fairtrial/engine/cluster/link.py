@@ -12,6 +12,10 @@ class WorkerLostError(Exception):
     """The process of a worker is gone, or its machine."""
 
 
+class BackendAwayError(Exception):
+    """The cluster does not answer for now; the text says which one."""
+
+
 class Link(Protocol):
     """The connection to one worker. Every method raises WorkerLostError if the worker is gone."""
 
@@ -47,8 +51,12 @@ class Backend(Protocol):
     def encode(self, briefing: Briefing) -> bytes:
         """Encode a briefing, with functions that were given in Python; raise if that is impossible."""
 
-    async def vacancies(self, share: Resources) -> int:
-        """Return how many more workers with such a share of a machine could start at once."""
+    async def vacancies(self, share: Resources) -> int | None:
+        """Return how many more workers with such a share of a machine could start at once.
+
+        None if no machine that is there could take one, even if it were idle. Raises BackendAwayError if the
+        cluster does not answer.
+        """
 
     def start(self, share: Resources) -> Link:
         """Start a worker."""

@@ -10,7 +10,7 @@ import os
 import pickle
 import socket
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from itertools import count
 from typing import Any
@@ -35,6 +35,7 @@ from fairtrial.engine.provenance import own_version
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.targets import targets_of
 
+PULSE = 2.0  # seconds after which a worker reports, even if there is nothing to report
 _LARGE = 256  # calls in a batch that is sent at once
 
 
@@ -123,11 +124,19 @@ class Worker:
             self._budget.unclaimed(reply)
 
     async def collect(self, linger: float) -> bytes:
-        """Return the next batch of reports: wait until there is one, and a little longer for more."""
-        await self._reportable.wait()
+        """Return the next batch of reports: wait until there is one, and a little longer for more.
+
+        It is empty if nothing was to be reported for a while, so that the driver knows that this process goes on.
+        """
+        if not self._working:
+            await asyncio.sleep(PULSE)
+            return encode(Report())  # the last one with anything in it is that of `close`
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PULSE):
+                await self._reportable.wait()
         if len(self._calls) < _LARGE and linger:
             await asyncio.sleep(linger)
-        return self._report() if self._working else encode(Report())  # the last report is that of `close`
+        return self._report() if self._working else encode(Report())
 
     def _report(self, *, last: bool = False) -> bytes:
         self._reportable.clear()

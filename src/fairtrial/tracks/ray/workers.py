@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
-import logging
 import os
 import sys
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from importlib.util import find_spec
+from itertools import count
 from types import ModuleType
 from typing import Any
 
-from fairtrial.core.errors import FairtrialError
+from fairtrial.core.errors import FairtrialError, WorkersGoneError
 from fairtrial.core.experiment import Resources
-from fairtrial.engine.cluster.link import WorkerLostError
-from fairtrial.engine.cluster.messages import Briefing
-from fairtrial.engine.cluster.worker import Worker
+from fairtrial.core.time_limit import time_limit
+from fairtrial.engine.cluster.link import BackendAwayError, WorkerLostError
+from fairtrial.engine.cluster.messages import Briefing, decode, encode
+from fairtrial.engine.cluster.pipes import Peer
+from fairtrial.tracks.ray.bridge import AUTO, LOCAL, METHODS, Call, Connected
 
-_OBJECT_STORE = 200 * 2**20  # bytes, on a cluster of our own: nothing large is kept there
-_NAMES = {"cpu": "CPU", "gpu": "GPU", "memory": "memory"}  # Ray's names of resources; all others are its own
+_KNOCKING = 5.0  # seconds in which a machine says whether anything listens at an address
+_CONNECTING = 60.0  # seconds in which a cluster that does listen lets us in, or a new one starts
+_ANSWERING = 10.0  # seconds in which it says how much room there is
+_ENDING = 5.0  # seconds that Ray has to end by itself
 
 
 class RayWorkers:
@@ -27,10 +30,11 @@ class RayWorkers:
 
     def __init__(self, address: str = "", most: int | None = None) -> None:
         self._address, self._limit = address, most
-        self._ours = False
-        self._total: dict[str, float] = {}
-        # Ray's calls block, and what it starts ends with the thread that started it.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="fairtrial-ray")
+        self._runtime_env: dict[str, Any] | None = None
+        self._known = Connected()
+        self._peer: Peer | None = None
+        self._connecting: asyncio.Task[None] | None = None
+        self._numbers = count()
 
     @staticmethod
     def check(address: str) -> None:
@@ -42,41 +46,79 @@ class RayWorkers:
             )
 
     async def __aenter__(self) -> RayWorkers:
-        await self._do(self._connect)
+        if sys.modules.get("ray", ...) is None or find_spec("ray") is None:
+            raise FairtrialError("--engine ray needs Ray: pip install 'fairtrial[ray]'")
+        self._address = self._address or self._of_this_process()
+        try:
+            await self._connect()
+        except BackendAwayError as error:
+            raise WorkersGoneError(str(error)) from None
         return self
 
+    def _of_this_process(self) -> str:
+        """Return the address of the cluster that the caller of the library has connected to, if any."""
+        ray: Any = sys.modules.get("ray")
+        if ray is None or not ray.is_initialized():
+            return ""
+        context = ray.get_runtime_context()
+        self._runtime_env = dict(context.runtime_env) or None
+        return str(context.gcs_address)
+
     async def __aexit__(self, *_: object) -> None:
-        if self._ours:
-            await self._do(_ray().shutdown)
-        self._thread.shutdown(wait=False)
+        if self._connecting is not None:
+            self._connecting.cancel()
+        if self._peer is not None:
+            await self._end(self._peer)
 
-    async def _do(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
+    @staticmethod
+    async def _end(peer: Peer) -> None:
+        """End the process that talks to Ray, by itself if it can: Ray then knows at once that its workers must end."""
+        peer.hang_up()
+        with suppress(TimeoutError):
+            async with time_limit(_ENDING):
+                await peer.gone()
+        peer.kill()
+        await peer.gone()
 
-    def _connect(self) -> None:
-        ray = _ray()
-        if not ray.is_initialized():
-            self._start(ray)
-            self._ours = True
-        self._total = ray.cluster_resources()
-
-    def _start(self, ray: ModuleType) -> None:
-        logging.getLogger("ray").setLevel(logging.ERROR)
-        quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
+    async def _connect(self) -> None:
+        if self._address:
+            await _knock(self._address)
+            return await self._enter(self._address)
         try:
-            ray.init(address=self._address or "auto", **quiet)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            if self._address:
-                raise FairtrialError(f"no Ray cluster answers at {self._address} ({_first_line(error)})") from None
-            ray.init(address="local", include_dashboard=False, object_store_memory=_OBJECT_STORE, **quiet)
+            await self._enter(AUTO)
+        except BackendAwayError:  # this machine is part of no cluster, or of one that is no more
+            await self._enter(LOCAL)
+
+    async def _enter(self, address: str) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a run tells nobody about itself
+        name = self._address or "this machine"
+        peer = Peer("fairtrial.tracks.ray.bridge:serve", METHODS, quiet=True)
+        options = {"address": address, "runtime_env": self._runtime_env}
+        try:
+            await peer.start()
+            async with time_limit(_CONNECTING):
+                known: Connected = decode(await peer.ask("connect", encode(options)))
+            if known.problem:
+                raise BackendAwayError(f"no Ray cluster answers at {name} ({known.problem})")
+        except BaseException as error:
+            peer.kill()
+            await peer.gone()
+            if isinstance(error, (TimeoutError, WorkerLostError)):
+                raise BackendAwayError(f"no Ray cluster answers at {name}") from None
+            raise
+        if address == AUTO:
+            self._address = known.address
+        self._known, self._peer = known, peer
 
     @property
     def most(self) -> int:
         """One worker for each processor of the cluster, unless told otherwise."""
-        return self._limit or max(1, int(self._total.get("CPU", 1)))
+        return self._limit or self._known.processors
 
     def encode(self, briefing: Briefing) -> bytes:
         """Encode a briefing; functions that were given in Python go along by value."""
+        if not briefing.job.functions:
+            return encode(briefing)
         from ray import cloudpickle as untyped
 
         cloudpickle: Any = untyped
@@ -95,69 +137,73 @@ class RayWorkers:
             for module in modules:
                 cloudpickle.unregister_pickle_by_value(module)
 
-    async def vacancies(self, share: Resources) -> int:
-        """Return how many more workers the cluster has room for."""
-        free = await self._do(_ray().available_resources)
-        return min(int(free.get(_NAMES.get(name, name), 0.0) / amount) for name, amount in share.items())
+    async def vacancies(self, share: Resources) -> int | None:
+        """Ask the cluster; if Ray has given it up, try to connect again, for its head may have been started again."""
+        if self._peer is None or not self._peer.alive:
+            self._reconnect()
+            raise self._away()
+        try:
+            async with time_limit(_ANSWERING):
+                room: int | None = decode(await self._peer.ask("vacancies", encode(dict(share))))
+                return room
+        except (WorkerLostError, TimeoutError):
+            raise self._away() from None
+
+    def _away(self) -> BackendAwayError:
+        return BackendAwayError(f"the Ray cluster at {self._address or self._known.address} does not answer")
+
+    def _reconnect(self) -> None:
+        if self._connecting is None or self._connecting.done():
+            self._connecting = asyncio.create_task(self._try_to_connect())
+
+    async def _try_to_connect(self) -> None:
+        with suppress(BackendAwayError):
+            await self._connect()
 
     def start(self, share: Resources) -> _RayLink:
         """Start a worker; it begins when the cluster has room for it."""
-        own = {name: amount for name, amount in share.items() if name not in _NAMES}
-        actor = _ray().remote(Worker).options(
-            num_cpus=share.get("cpu", 1.0),
-            num_gpus=share.get("gpu", 0.0),
-            memory=int(share["memory"]) if "memory" in share else None,
-            resources=own or None,
-            max_restarts=0,
-            max_task_retries=0,
-            max_concurrency=1000,
-        )  # fmt: skip
-        return _RayLink(actor.remote(), self._thread)
+        assert self._peer is not None
+        return _RayLink(self._peer, next(self._numbers), share)
 
 
 class _RayLink:
     """A worker that is an actor."""
 
-    def __init__(self, actor: Any, thread: ThreadPoolExecutor) -> None:
-        self._actor, self._thread = actor, thread
+    def __init__(self, peer: Peer, number: int, share: Resources) -> None:
+        self._peer, self._number, self._share = peer, number, share
+
+    async def _call(self, method: str, body: Any = None) -> bytes:
+        return await self._peer.ask(method, encode(Call(self._number, body, self._share)))
 
     async def open(self, briefing: bytes) -> str | None:
-        # Not an argument of the actor itself, because Ray keeps those in its own store.
-        problem: str | None = await _result(self._actor.open.remote(briefing))
+        problem: str | None = decode(await self._call("open", briefing))
         return problem
 
     async def deliver(self, orders: bytes) -> None:
-        await _result(self._actor.deliver.remote(orders))
+        await self._call("deliver", orders)
 
     async def collect(self, linger: float) -> bytes:
-        report: bytes = await _result(self._actor.collect.remote(linger))
-        return report
+        return await self._call("collect", linger)
 
     async def close(self) -> bytes:
-        report: bytes = await _result(self._actor.close.remote())
-        return report
+        return await self._call("close")
 
     def kill(self) -> None:
-        self._thread.submit(_ray().kill, self._actor)
+        self._peer.tell("kill", encode(Call(self._number)))
 
 
-async def _result(reference: Any) -> Any:
-    from ray import exceptions
-
+async def _knock(address: str) -> None:
+    """Raise unless something listens there: Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise FairtrialError(f"`{address}` cannot be the address of a Ray cluster: use ray:HOST:PORT")
     try:
-        return await reference
-    except exceptions.RayTaskError:
-        raise
-    except exceptions.RayError as error:
-        raise WorkerLostError(_first_line(error)) from None
-
-
-def _ray() -> ModuleType:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a run tells nobody about itself
-    try:
-        return importlib.import_module("ray")
-    except ImportError:
-        raise FairtrialError("--engine ray needs Ray: pip install 'fairtrial[ray]'") from None
+        async with asyncio.timeout(_KNOCKING):
+            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+    except (OSError, OverflowError, UnicodeError) as error:  # TimeoutError is an OSError
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else _first_line(error)
+        raise BackendAwayError(f"no Ray cluster answers at {address} ({reason})") from None
+    writer.close()
 
 
 def _own_modules(functions: Any) -> list[ModuleType]:
