@@ -65,7 +65,7 @@ def fill(store: Store, suite_file: Path, seed: int = 0) -> str:
             "ended_at": _STARTED,
         }
     )
-    trials = made_up(run_id, store.plan(suite.plan_id).case_count, suite.arms[0].repeats, seed)
+    trials = made_up(run_id, store.plan(suite.plan_id).case_count, suite.arms[0].repeats, seed, len(suite.arms))
     while batch := list(islice(trials, _BATCH)):
         scores = [score for _, score in batch if score is not None]
         store.write({"trials": [trial for trial, _ in batch], "scores": scores})
@@ -81,12 +81,14 @@ def _context(arms: list[str]) -> dict[str, Any]:
     }
 
 
-def made_up(run_id: str, cases: int, repeats: int, seed: int) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
+def made_up(
+    run_id: str, cases: int, repeats: int, seed: int, arms: int
+) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
     """Yield the rows of every trial in the order of places: the trial, and its score unless it failed."""
     luck = random.Random(seed)
-    scripts = [answers(arm) for arm in range(ARMS)]
+    scripts = [answers(arm) for arm in range(arms)]
     for case in range(cases):
-        for arm in range(ARMS):
+        for arm in range(arms):
             script = scripts[arm][f"(step {case % STEPS})"]
             for repeat in range(repeats):
                 place = {"run_id": run_id, "case_position": case, "arm_position": arm, "repeat": repeat}
@@ -100,7 +102,7 @@ def made_up(run_id: str, cases: int, repeats: int, seed: int) -> Iterator[tuple[
                 answer = {
                     "answer": text,
                     "finish_reason": "stop",
-                    "latency_ms": luck.lognormvariate(6 + arm / 5, 0.5),
+                    "latency_ms": luck.lognormvariate(6 + arm % ARMS / 5, 0.5),
                     "completion_tokens": 30,
                     "cost_usd": 0.0001 * (arm + 1),
                     "charged_usd": 0.0001 * (arm + 1),

@@ -1,6 +1,7 @@
 """The suite whose runs are measured at size: five arms, answers that are right more or less often.
 
 Case N has difficulty N % 10; an arm answers those below its skill, and the one at its skill only in every other repeat.
+With more arms, those after the first five take turns in skill, and always say the same if they are really run.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def case_row(number: int) -> dict[str, Any]:
 
 def skill(arm: int) -> int:
     """The first step that an arm does not always get right."""
-    return 4 + arm
+    return 4 + arm if arm < ARMS else 2 + arm % 7
 
 
 def answers(arm: int) -> dict[str, list[str]]:
@@ -46,7 +47,7 @@ def answers(arm: int) -> dict[str, list[str]]:
     }
 
 
-def write_suite(folder: Path, cases: int, repeats: int = 2, concurrency: int = 50) -> Path:
+def write_suite(folder: Path, cases: int, repeats: int = 2, concurrency: int = 50, arms: int | None = None) -> Path:
     """Write the suite and its dataset."""
     with (folder / "cases.jsonl").open("w", encoding="utf-8") as file:
         for number in range(cases):
@@ -55,9 +56,11 @@ def write_suite(folder: Path, cases: int, repeats: int = 2, concurrency: int = 5
         {
             "id": f"arm-{arm}",
             "target": f"mock:arm-{arm}",
-            "options": {"answers": answers(arm), "seed": arm, "faults": {"refused": FAILING}},
+            "options": {"answers": answers(arm), "seed": arm, "faults": {"refused": FAILING}}
+            if arm < ARMS
+            else {"answer": RIGHT},
         }
-        for arm in range(ARMS)
+        for arm in range(ARMS if arms is None else arms)
     ]
     document = {
         "name": "size",

@@ -27,6 +27,7 @@ class PlainCaveat(_Caveat, frozen=True, kw_only=True):
         "strength_unbounded",  # some arms only win or only lose
         "orders_differ",  # by scores and by ratings
         "ratings_left_out",  # they cannot allow for a run that could stop
+        "too_many_to_rate",
         "means_only",  # categories and guards were not checked
     ]
 
@@ -36,6 +37,12 @@ class CountCaveat(_Caveat, frozen=True, kw_only=True):
 
     what: Literal["few_cases", "few_clusters", "corrected_by_labels", "weighted_unevenly", "matched_by_question"]
     count: int
+
+
+class AgainstFirst(_Caveat, frozen=True, kw_only=True):
+    """Of these very many pairs, only those with the first arm are compared."""
+
+    pairs: int
 
 
 class DifferentCases(_Caveat, frozen=True, kw_only=True):
@@ -112,6 +119,6 @@ class GateChanged(_Caveat, frozen=True, kw_only=True):
 
 
 Caveat: TypeAlias = (
-    PlainCaveat | CountCaveat | DifferentCases | RepeatedQuestions | HeavyUnits | UnevenCoverage | ForeignRun
-    | Unfinished | Unranked | ComparedApart | RatedOnFewer | GateChanged
+    PlainCaveat | CountCaveat | AgainstFirst | DifferentCases | RepeatedQuestions | HeavyUnits | UnevenCoverage
+    | ForeignRun | Unfinished | Unranked | ComparedApart | RatedOnFewer | GateChanged
 )  # fmt: skip

@@ -11,10 +11,17 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from fairtrial.analyse.caveats import Caveat, PlainCaveat
+from fairtrial.analyse.caveats import AgainstFirst, Caveat, PlainCaveat
 from fairtrial.analyse.comparison import ComparedArm, Comparison, Comparisons, Silent, SourceName
 from fairtrial.analyse.evidence import Evidence
-from fairtrial.analyse.family import adjusted_p_values, interval_levels
+from fairtrial.analyse.family import (
+    Pairs,
+    adjusted_p_values,
+    interval_levels,
+    scored_pairs,
+    shared_levels,
+    shared_p_values,
+)
 from fairtrial.analyse.guidance import guidance
 from fairtrial.analyse.pair_comparer import PairComparer
 from fairtrial.analyse.score_table import (
@@ -30,11 +37,11 @@ from fairtrial.analyse.score_table import (
 )
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.many_arms import is_large
 from fairtrial.stats.mean import ALPHA
 from fairtrial.store import outcomes
 
-Pairs = Sequence[tuple[ArmScores, ArmScores]]
-_SAME = 1e-6  # means that differ by less are the same
+_MOST_FORESEEN = 10  # arms of very many for which it is worked out what would tell them from the first
 
 
 def compare(
@@ -56,7 +63,8 @@ def compare(
     margin is the one that a run was allowed to stop by. `largest` is the largest difference that a case can show,
     if that is less than the scale allows. `earlier` is a run of the same arms on more cases; its differences show how
     these cases compare with the rest. `others` limits the other metrics; the default is all of them. `family` are all
-    pairs that the verdicts must hold for together, where these pairs were picked from more. Only the first `detailed`
+    pairs that the verdicts must hold for together, where these pairs were picked from more. Of very many pairs, only
+    those with the first arm are compared (`with_first`). Only the first `detailed`
     pairs, by default all, get other tests and kinds of cases, which take nearly all of the time. `alpha` is the error
     level of all pairs together, less than 5 % for one of several looks.
     """
@@ -67,6 +75,9 @@ def compare(
     check_metric(arms, metric)
     if margin is None and metric == SCORE:
         margin = next((arm.stop.margin for arm in arms if arm.stop is not None), None)
+    asked, pairs = pairs, with_first(scores, pairs, metric)
+    if len(pairs) < len(asked):
+        family = asked
     try:
         comparisons = decided(
             scores,
@@ -88,14 +99,41 @@ def compare(
         run_ids=[run.id for source in scores.sources for run in source.runs],
         standings=[_standing(scores, arm, metric) for arm in arms],
         pairs=comparisons,
-        metrics=decided(scores, pairs, other_metrics(pairs, metric) if others is None else others, primary=False),
+        metrics=decided(
+            scores,
+            pairs,
+            other_metrics(asked, metric) if others is None else others,
+            primary=False,
+            family=asked if len(pairs) < len(asked) else None,
+        ),
         metric=metric,
         margin=margin,
-        caveats=[*guidance(scores, pairs, comparisons, metric), *_unused_earlier(comparisons, earlier)],
+        caveats=[
+            *([AgainstFirst(pairs=scored_pairs(asked, metric))] if len(pairs) < len(asked) else []),
+            *guidance(scores, pairs, comparisons, metric),
+            *_unused_earlier(comparisons, earlier),
+        ],
         names=[_name(source) for source in scores.sources],
         silent=silent_arms(arms, metric),
         uncompared=[_standing(scores, arm, metric) for arm in _uncompared(scores, arms)],
     )
+
+
+def with_first(scores: ScoreTable, pairs: Pairs, metric: str) -> Pairs:
+    """Return the pairs that are compared where all of these were asked for: of very many, those with the first arm.
+
+    The same arms in several runs are compared each with itself, however many they are.
+    """
+    if not is_large(scored_pairs(pairs, metric)) or all(a.arm.name == b.arm.name for a, b in pairs):
+        return pairs
+    first = best_first(scores, dict.fromkeys(arm for pair in pairs for arm in pair), metric)[0]
+    return [pair for pair in pairs if first in pair]
+
+
+def best_first(scores: ScoreTable, arms: Iterable[ArmScores], metric: str) -> list[ArmScores]:
+    """Return the arms that have a value of a metric, the best mean first."""
+    scored = [arm for arm in arms if arm.values.get(metric)]
+    return sorted(scored, key=lambda arm: -arm.sign(metric) * (scores.aggregate(arm, metric).mean or 0.0))
 
 
 def _name(source: RunSource) -> SourceName:
@@ -122,12 +160,15 @@ def _unused_earlier(pairs: Sequence[Comparison], earlier: ScoreTable | None) -> 
 
 def other_metrics(pairs: Pairs, metric: str) -> list[str]:
     """Return the metrics that both arms of a pair have besides the deciding one, and besides the score in points."""
+    arms = dict.fromkeys(arm for pair in pairs for arm in pair)
+    own = {arm: [name for name in arm.values if name not in (metric, *TAKEN)] for arm in arms}
+    in_points = {arm: {name for name in names if _is_score(arm, name)} for arm, names in own.items()}
     return list(
         dict.fromkeys(
             name
             for a, b in pairs
-            for name in a.values
-            if name not in (metric, *TAKEN) and name in b.values and not (_is_score(a, name) and _is_score(b, name))
+            for name in own[a]
+            if name in b.values and not (name in in_points[a] and name in in_points[b])
         )
     )
 
@@ -174,9 +215,11 @@ def decided(
 
     Other tests, kinds of cases and the like are computed for the first `detailed` pairs; by default for all, but only
     for the primary metric.
-    `family` may be larger than the pairs that are wanted.
+    `family` may be larger than the pairs that are wanted. Where it is very large, only those are computed.
     """
     everything = pairs if family is None else family
+    sizes = [scored_pairs(everything, metric) for metric in metrics]
+    large = is_large(max(sizes, default=0))
     builders = [
         PairComparer(
             Evidence(
@@ -192,10 +235,12 @@ def decided(
             margin,
         )
         for metric in metrics
-        for a, b in everything
+        for a, b in (pairs if large else everything)
     ]
-    levels = interval_levels([pair.evidence.estimate for pair in builders], margin, alpha)
-    adjusted = adjusted_p_values([pair.evidence.estimate for pair in builders])
+    estimates = [pair.evidence.estimate for pair in builders]
+    size = sum(sizes) if large else len(builders)
+    levels = shared_levels(estimates, size, alpha) if large else interval_levels(estimates, margin, alpha)
+    adjusted = shared_p_values(estimates, size) if large else adjusted_p_values(estimates)
     wanted = {(a.label, b.label) for a, b in pairs}
     shown = [
         one
@@ -203,27 +248,25 @@ def decided(
         if (one[0].evidence.a.label, one[0].evidence.b.label) in wanted
     ]
     whole = (len(shown) if primary else 0) if detailed is None else detailed
-    best = _best_arms(scores, pairs, metrics[0]) if primary and whole < len(shown) else set()
+    foreseen = _foreseen(scores, pairs, metrics[0], large=large) if primary and whole < len(shown) else set()
     return [
         pair.comparison(
             level,
             p,
-            family=len(builders),
+            family=size,
             primary=primary,
             whole=number < whole,
-            leading=not best.isdisjoint((pair.evidence.a.label, pair.evidence.b.label)),
+            leading=frozenset((pair.evidence.a.label, pair.evidence.b.label)) in foreseen,
         )
         for number, (pair, level, p) in enumerate(shown)
     ]
 
 
-def _best_arms(scores: ScoreTable, pairs: Pairs, metric: str) -> set[str]:
-    """Return the arm with the best mean, or those that share it."""
-    arms = dict.fromkeys(arm for pair in pairs for arm in pair)
-    means = {arm.label: scores.aggregate(arm, metric).mean for arm in arms}
-    values = {arm.label: arm.sign(metric) * mean for arm in arms if (mean := means[arm.label]) is not None}
-    most = max(values.values(), default=0.0)
-    return {label for label, value in values.items() if value > most - _SAME}
+def _foreseen(scores: ScoreTable, pairs: Pairs, metric: str, *, large: bool) -> set[frozenset[str]]:
+    """Return the pairs of the first arm for which it is worked out what would tell the two apart; that takes long."""
+    arms = best_first(scores, dict.fromkeys(arm for pair in pairs for arm in pair), metric)
+    others = arms[1 : _MOST_FORESEEN + 1 if large else None]
+    return {frozenset((arms[0].label, other.label)) for other in others}
 
 
 def _standing(scores: ScoreTable, arm: ArmScores, metric: str) -> ComparedArm:

@@ -2,7 +2,7 @@
 
 The order comes from the means; everything else comes from the verdicts: which ranks an arm may have, who is still in
 the race for first, and which arms these cases cannot separate. That relation is not transitive, so arms are not divided
-into groups but joined by brackets, which may overlap.
+into groups but joined by brackets, which may overlap. Of very many arms, each is compared with the first one only.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from itertools import combinations
 import msgspec
 
 from fairtrial.analyse.arm_scores import ArmScores
-from fairtrial.analyse.compare import decided, silent_arms
+from fairtrial.analyse.compare import decided, silent_arms, with_first
 from fairtrial.analyse.comparison import Comparison, Comparisons, Silent, Verdict, opposite
 from fairtrial.analyse.planning import cases_to_see
 from fairtrial.analyse.score_table import ScoreTable, read_scores, sources_of
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.analyse.summary import by_mean
+from fairtrial.core.many_arms import is_large
 from fairtrial.stats import Aggregate
 from fairtrial.stats.planning import detectable
 from fairtrial.stats.units import Interval, Measured
@@ -64,7 +65,7 @@ class Detectable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
-    """Every arm that has a score, the best mean first; and every pair, the better placed arm first."""
+    """Every arm that has a score, the best mean first; and every pair that is compared, the better placed arm first."""
 
     metric: str  # empty for the score
     sign: int  # 1 if higher is better, −1 if lower is
@@ -88,6 +89,11 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
         return {one.label for one in self.leading} if len(self.leading) < len(self.places) else set()
 
     @property
+    def every_pair(self) -> bool:
+        """Return whether every two arms are compared, not only each with the first one."""
+        return sum(map(len, self.distances.values())) == math.comb(len(self.places), 2)
+
+    @property
     def unscored(self) -> list[str]:
         """Return the arms without a score."""
         return [one.label for one in self.silent]
@@ -98,7 +104,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
         return [*(one.label for one in self.places), *self.unscored]
 
     def distance(self, one: str, other: str) -> Distance:
-        """Return the distance of any arm to any other."""
+        """Return the distance of an arm to another one that it is compared with."""
         found = self.distances.get(one, {}).get(other)
         return _turned(self.distances[other][one]) if found is None else found
 
@@ -108,7 +114,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
         labels = [one.label for one in self.places]
         return [
             place
-            for place in range(1, len(labels))
+            for place in range(1, len(labels) if self.every_pair else min(2, len(labels)))
             if all(self.distances[a][b].verdict == "better" for a in labels[:place] for b in labels[place:])
         ]
 
@@ -116,7 +122,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     def brackets(self) -> list[list[str]]:
         """Return the largest groups of arms of which no two can be separated; none where there are too many arms."""
         labels = [one.label for one in self.places]
-        if len(labels) > _MOST_BRACKETED:
+        if len(labels) > _MOST_BRACKETED or not self.every_pair:
             return []
         return brackets(labels, lambda a, b: self.distances[a][b].separates)
 
@@ -157,10 +163,12 @@ def table_leaderboard(scores: ScoreTable, metric: str | None = None) -> Leaderbo
     metric = scores.primary if metric is None else metric
     arms = [arm for arm in scores.arms if arm.values.get(metric)]
     margin = None if metric else next((arm.stop.margin for arm in scores.arms if arm.stop is not None), None)
-    pairs = decided(scores, list(combinations(arms, 2)), [metric], margin=margin, detailed=0)
+    everything = list(combinations(arms, 2))
+    pairs = with_first(scores, everything, metric)
+    decisions = decided(scores, pairs, [metric], margin=margin, detailed=0, family=everything)
     return _leaderboard(
         {arm.label: scores.aggregate(arm, metric) for arm in arms},
-        pairs,
+        decisions,
         metric=metric,
         sign=_sign(arms, metric),
         margin=margin,
@@ -174,11 +182,12 @@ def _sign(arms: Sequence[ArmScores], metric: str) -> int:
 
 
 def comparison_leaderboard(comparisons: Comparisons) -> Leaderboard | None:
-    """Rank the arms of a comparison; None unless it has every pair of them."""
+    """Rank the arms of a comparison; None unless it has every pair of them, or of very many those with the first."""
     means = {one.label: one.aggregate for one in comparisons.standings}
-    if len(comparisons.pairs) != len(means) * (len(means) - 1) / 2:
-        return None
     scored = {label: one for label, one in means.items() if one.mean is not None}
+    every = math.comb(len(means), 2)
+    if len(comparisons.pairs) != every and not (is_large(math.comb(len(scored), 2)) and _has_hub(comparisons, means)):
+        return None
     return _leaderboard(
         scored,
         [pair for pair in comparisons.pairs if pair.a in scored and pair.b in scored],
@@ -188,6 +197,12 @@ def comparison_leaderboard(comparisons: Comparisons) -> Leaderboard | None:
         silent=comparisons.silent,
         failed=sum(one.failed for one in comparisons.standings),
     )
+
+
+def _has_hub(comparisons: Comparisons, means: Mapping[str, Aggregate]) -> bool:
+    """Return whether one arm is compared with every other one."""
+    shared = set.intersection(*({pair.a, pair.b} for pair in comparisons.pairs))
+    return bool(shared) and len(comparisons.pairs) == len(means) - 1
 
 
 def _leaderboard(
@@ -219,7 +234,10 @@ def _leaderboard(
             )
             for label in order
         ],
-        distances={a: {b: distances[a][b] for b in order[place + 1 :]} for place, a in enumerate(order[:-1])},
+        distances={
+            a: {b: distances[a][b] for b in order[place + 1 :] if b in distances[a]}
+            for place, a in enumerate(order[:-1])
+        },
         silent=silent,
         cases=means[first].count if order else 0,
         failed=failed,

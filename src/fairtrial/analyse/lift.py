@@ -43,21 +43,25 @@ def lifts(store: Store, record: RunRecord, arms: Sequence[Arm], baseline: str | 
         own = [arm for arm in arms if arm.target.id == target]
         base = next((arm for arm in own if arm.condition.name == baseline), own[0])
         wanted += [(arm.name, base.name) for arm in own if arm is not base]
-    comparisons = _compared(store, record)
+    found: dict[frozenset[str], list[Comparison]] = {}
+    for pair in _compared(store, record, {frozenset(pair) for pair in wanted}):
+        found.setdefault(frozenset((pair.a, pair.b)), []).append(pair)
     return [
         _lift(pair.of(arm), arm, base)
         for arm, base in wanted
-        for pair in comparisons
-        if {pair.a, pair.b} == {arm, base} and pair.count
+        for pair in found.get(frozenset((arm, base)), ())
+        if pair.count
     ]
 
 
-def _compared(store: Store, record: RunRecord) -> list[Comparison]:
-    """Compare every pair of arms by the primary metric and by every other one, in the same families as `compare`."""
+def _compared(store: Store, record: RunRecord, wanted: set[frozenset[str]]) -> list[Comparison]:
+    """Compare pairs of arms by the primary metric and by every other one, in the same families as `compare`."""
     scores = read_scores(sources_of(StoredRun(store, record)))
-    pairs = choose(scores)
-    first = decided(scores, pairs, [scores.primary], detailed=0)
-    return first + decided(scores, pairs, other_metrics(pairs, scores.primary), primary=False)
+    family = choose(scores)
+    pairs = [(a, b) for a, b in family if frozenset((a.label, b.label)) in wanted]
+    others = other_metrics(family, scores.primary)
+    first = decided(scores, pairs, [scores.primary], detailed=0, family=family)
+    return first + decided(scores, pairs, others, primary=False, family=family)
 
 
 def _lift(pair: Comparison, arm: str, base: str) -> Lift:

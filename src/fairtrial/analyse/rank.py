@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from fairtrial.analyse.battles import STYLE, Battles, By, from_pairs, from_scores
 from fairtrial.analyse.caveats import Caveat, ComparedApart, PlainCaveat, RatedOnFewer, Unranked
-from fairtrial.analyse.compare import decided
+from fairtrial.analyse.compare import decided, with_first
 from fairtrial.analyse.guidance import unfinished
 from fairtrial.analyse.leaderboard import Leaderboard, table_leaderboard
 from fairtrial.analyse.score_table import ArmScores, ScoreTable, check_metric
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.many_arms import MOST_ARMS
 from fairtrial.core.showing import Shown
 from fairtrial.stats import Aggregate, Gap, Ratings, bradley_terry, elo, holm, holm_levels
 from fairtrial.stats.distributions import t_quantile
@@ -111,18 +112,16 @@ def rank(
             "style can be controlled for only where pairs were compared: run "
             f"`fairtrial pairwise RUN{_judge_option(scores)}` or `fairtrial vote RUN`"
         )
-    battles = judged or from_scores(sign * table[:, keys], prompts)
     count = int(np.sum(~np.isnan(table).all(axis=0)))
+    if judged is None and len(arms) > MOST_ARMS:
+        return _unrated(scores, metric, board, cases=len(keys), left_out=count - len(keys))
+    battles = judged or from_scores(sign * table[:, keys], prompts)
     ratings = rated(battles, len(arms), styled=control_style)
     unrated = judged is None and any(one.stop is not None for one in arms)  # the ratings would contradict the ranks
     if by_pairs:
         places = _by_ratings(scores, arms, metric, ratings)
     else:
-        board = table_leaderboard(scores, metric) if board is None else board
-        places = [
-            RankedArm(label=one.label, aggregate=one.aggregate, rank=one.rank, worst_rank=one.worst_rank)
-            for one in board.places
-        ]
+        places = _by_scores(table_leaderboard(scores, metric) if board is None else board)
     if not unrated:
         places = _with_ratings(places, arms, battles, ratings)
     if by_pairs:
@@ -142,6 +141,28 @@ def rank(
         style=_style(battles, ratings),
         by_pairs=by_pairs,
     )
+
+
+def _unrated(scores: ScoreTable, metric: str, board: Leaderboard | None, *, cases: int, left_out: int) -> Ranking:
+    """Rank very many arms by their scores alone: ratings take every pair."""
+    return Ranking(
+        sources=[source.label for source in scores.sources],
+        metric=metric,
+        cases=cases,
+        left_out=left_out,
+        by="scores",
+        places=_by_scores(table_leaderboard(scores, metric) if board is None else board),
+        matrix=None,
+        caveats=[PlainCaveat(what="too_many_to_rate"), *unfinished(scores.sources)],
+    )
+
+
+def _by_scores(board: Leaderboard) -> list[RankedArm]:
+    """Return the arms with the ranks that the verdicts on their scores allow."""
+    return [
+        RankedArm(label=one.label, aggregate=one.aggregate, rank=one.rank, worst_rank=one.worst_rank)
+        for one in board.places
+    ]
 
 
 def _style(battles: Battles, ratings: Ratings) -> list[Style]:
@@ -187,7 +208,9 @@ def better_than(scores: ScoreTable, arms: Sequence[ArmScores], metric: str) -> T
     """Return which arm is better than which, by the verdicts of `compare` on every pair."""
     place = {one.label: number for number, one in enumerate(arms)}
     better = np.zeros((len(arms), len(arms)), dtype=bool)
-    for pair in decided(scores, list(combinations(arms, 2)), [metric], detailed=0):
+    everything = list(combinations(arms, 2))
+    pairs = with_first(scores, everything, metric)
+    for pair in decided(scores, pairs, [metric], detailed=0, family=everything):
         if pair.verdict in ("better", "worse"):
             winner, loser = (pair.a, pair.b) if pair.verdict == "better" else (pair.b, pair.a)
             better[place[winner], place[loser]] = True

@@ -267,9 +267,9 @@ def _by_arm(
     for cases, positions, *more in batches:
         at, of = rows[np.asarray(cases)], np.asarray(positions)
         columns = [np.asarray(column, dtype=np.float64) for column in more]
-        for position in np.unique(of):
-            own = of == position
-            yield at[own], arms[position], [column[own] for column in columns]
+        order = np.argsort(of, kind="stable")
+        for own in np.split(order, np.flatnonzero(np.diff(of[order])) + 1) if len(of) else ():
+            yield at[own], arms[of[own[0]]], [column[own] for column in columns]
 
 
 def _read_spreads(run: StoredRun, arms: Sequence[ArmScores], rows: Ints) -> None:

@@ -30,6 +30,7 @@ from fairtrial.cli.layout import (
 from fairtrial.cli.pair_page import MAX_METRICS, print_pair
 from fairtrial.cli.tables import short_names, table
 from fairtrial.core.formatting import Scale, interval_words, signs
+from fairtrial.core.many_arms import adjustment
 from fairtrial.present.words.changes import (
     comparison_headline,
     is_turned,
@@ -78,7 +79,7 @@ def print_comparisons(
     if len(comparisons.pairs) == 1:
         print_pair(console, comparisons, board, flips, plain=plain)
     else:
-        _print_pairs(console, comparisons, board, plain=plain)
+        _print_pairs(console, comparisons, board, plain=plain, details=details)
     if details:
         _print_details(console, comparisons)
     if comparisons.notes:
@@ -101,7 +102,9 @@ def _print_details(console: Console, comparisons: Comparisons) -> None:
 # All pairs
 
 
-def _print_pairs(console: Console, comparisons: Comparisons, board: Leaderboard | None, *, plain: bool) -> None:
+def _print_pairs(
+    console: Console, comparisons: Comparisons, board: Leaderboard | None, *, plain: bool, details: bool
+) -> None:
     if board is None:
         rows = [_pair_row(pair, comparisons) for pair in comparisons.pairs]
         lines = difference_lines("pair", rows, console.page_width, plain=plain)
@@ -109,7 +112,7 @@ def _print_pairs(console: Console, comparisons: Comparisons, board: Leaderboard 
         print_wrapped(console, subject_line(comparisons), HEAD)
         print_block(console, lines)
     elif board.places:
-        _print_matrix(console, board)
+        _print_matrix(console, board, details=details)
     console.print()
     print_wrapped(console, _decided(comparisons))
     if board is not None and (settle := settle_words(board)):
@@ -137,7 +140,7 @@ def _decided(comparisons: Comparisons) -> str:
     decided = sum(pair.verdict in DECIDED for pair in pairs)
     methods = Counter(method_words(pair) for pair in pairs)
     how = [methods.most_common(1)[0][0]] if methods else []
-    how += ["Holm"] if len(pairs) > 1 else []
+    how += [adjustment(pairs[0].comparisons)] if len(pairs) > 1 else []
     agreeing = [pair for pair in pairs if agreement_line(pair)]
     basis = ", ".join(how)
     if agreeing and len(agreeing) == sum(bool(pair.robustness) for pair in pairs):
@@ -169,11 +172,11 @@ def _print_remarks(console: Console, comparisons: Comparisons) -> None:
         print_wrapped(console, f"Decided by other metrics: {', '.join(shown)}{more}; --details shows them.")
 
 
-def _print_matrix(console: Console, board: Leaderboard) -> None:
+def _print_matrix(console: Console, board: Leaderboard, *, details: bool) -> None:
     """Print the verdicts on all pairs: a matrix with one half, or the arms as a list where there are many."""
     console.print()
     if len(board.places) >= _LIST_ONLY:
-        print_lines(console, forest_lines(board, {}, console.page_width, plain=True))
+        print_lines(console, forest_lines(board, {}, console.page_width, plain=True, whole=details))
         return
     verdicts = {distance.verdict for own in board.distances.values() for distance in own.values()}
     legend = [f"{GLYPHS[verdict]} {WORDS[verdict]}" for verdict in GLYPHS if verdict in verdicts]

@@ -13,6 +13,7 @@ from fairtrial.cli.axis import MIN_WIDTH, drawn, scaled
 from fairtrial.cli.layout import FIRST, QUIET, VERDICT_STYLES, Column, cells, rule, table_lines
 from fairtrial.cli.tables import shortened
 from fairtrial.core.formatting import Scale, interval_words, milliseconds, signs
+from fairtrial.core.many_arms import MOST_ARMS
 from fairtrial.present.words.leaderboards import distance_words, rank_words
 from fairtrial.present.words.verdicts import GLYPHS
 from fairtrial.text.printable import printable
@@ -46,8 +47,10 @@ _FLAGS = (
 _SHAPES = tuple(_Shape(*flags) for flags in _FLAGS)
 
 
-def forest_lines(board: Leaderboard, arms: Mapping[str, ArmSummary], width: int, *, plain: bool = False) -> list[Text]:
-    """Return the arms as lines, the best first; arms without a score come last.
+def forest_lines(
+    board: Leaderboard, arms: Mapping[str, ArmSummary], width: int, *, plain: bool = False, whole: bool = True
+) -> list[Text]:
+    """Return the arms as lines, the best first; arms without a score come last. Of very many, `whole` shows all.
 
     A dotted rule is drawn where every arm above is better than every arm below.
     """
@@ -70,7 +73,16 @@ def forest_lines(board: Leaderboard, arms: Mapping[str, ArmSummary], width: int,
     else:
         columns += after
     columns += more
-    return _with_rules(table_lines(columns), board, alone, width, indent=before[0].width + 2 if before else 0)
+    lines = table_lines(columns)
+    hidden = 0 if whole else max(0, len(names) - MOST_ARMS)
+    indent = before[0].width + 2 if before else 0
+    shown = _with_rules(lines[: len(lines) - hidden], board, alone, width, indent=indent)
+    return [*shown, more_arms(hidden)] if hidden else shown
+
+
+def more_arms(count: int) -> Text:
+    """Say how many arms are left out of a table."""
+    return Text(f" and {count:,} more arms: --details shows them", QUIET)
 
 
 def _shape(

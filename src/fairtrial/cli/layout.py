@@ -44,14 +44,15 @@ def table_lines(columns: Sequence[Column]) -> list[Text]:
     """Return a table as lines: its head first, then a line for each row."""
     rows = [[column.cells[number] for column in columns] for number in range(len(columns[0].cells))]
     heads = [c.head if isinstance(c.head, Text) else Text(c.head, HEAD) for c in columns]
-    return [_line(columns, row) for row in (heads, *rows)]
+    widths = [column.width for column in columns]
+    return [_line(columns, widths, row) for row in (heads, *rows)]
 
 
-def _line(columns: Sequence[Column], row: Sequence[Text]) -> Text:
+def _line(columns: Sequence[Column], widths: Sequence[int], row: Sequence[Text]) -> Text:
     line = Text(" ")
-    for number, (column, cell) in enumerate(zip(columns, row, strict=True)):
+    for number, (column, width, cell) in enumerate(zip(columns, widths, row, strict=True)):
         line.append(" " * (column.gap if number else 0))
-        space = " " * (column.width - cell.cell_len)
+        space = " " * (width - cell.cell_len)
         line.append(space if column.right else "")
         line.append_text(cell)
         line.append("" if column.right else space)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from math import comb
 from shlex import quote
 
 from rich.text import Text
@@ -14,7 +15,7 @@ from fairtrial.analyse.leaderboard import Leaderboard, run_leaderboard
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import ArmSummary, Metric, RunSummary
 from fairtrial.cli.console import Console
-from fairtrial.cli.forest import forest_lines
+from fairtrial.cli.forest import forest_lines, more_arms
 from fairtrial.cli.layout import (
     LOUD,
     QUIET,
@@ -30,6 +31,7 @@ from fairtrial.cli.layout import (
 from fairtrial.cli.options import in_store
 from fairtrial.cli.tables import short_names, shortened
 from fairtrial.core.formatting import cost_fact, number, span
+from fairtrial.core.many_arms import MOST_ARMS, is_large
 from fairtrial.present.arms import arm_table
 from fairtrial.present.words.arm_notes import notes, other_lines
 from fairtrial.present.words.judges import rubric_words
@@ -71,7 +73,7 @@ def print_run(
     arms = {arm.arm: arm for arm in summary.arms}
     order = [arms[name] for name in [*(place.label for place in board.places), *board.unscored]]
     print_wrapped(console, headline(board), "bold")
-    print_block(console, forest_lines(board, arms, console.page_width, plain=plain))
+    print_block(console, forest_lines(board, arms, console.page_width, plain=plain, whole=details))
     console.print()
     print_facts(console, _facts(run, summary, seconds, stored=stored))
     if settle := settle_words(board):
@@ -126,7 +128,7 @@ def _print_table(console: Console, summary: RunSummary, board: Leaderboard, *, d
         Column(column.name, cells(texts), right=True)
         for column, texts in zip(found.columns, zip(*found.cells, strict=True), strict=False)
     ]
-    _print_by_arm(console, [row.arm for row in found.rows], columns)
+    _print_by_arm(console, [row.arm for row in found.rows], columns, whole=details)
 
 
 def _print_metrics(console: Console, arms: Sequence[ArmSummary], board: Leaderboard, *, details: bool) -> None:
@@ -136,7 +138,7 @@ def _print_metrics(console: Console, arms: Sequence[ArmSummary], board: Leaderbo
     columns = [_metric_column(name, [arm.metrics.get(name) for arm in arms]) for name in shown]
     if board.metric:
         columns.insert(0, Column("score", cells([_score_cell(arm) for arm in arms])))
-    _print_by_arm(console, arms, columns)
+    _print_by_arm(console, arms, columns, whole=details)
     if len(names) > len(shown):
         console.print(Text(f" and {len(names) - len(shown)} more metrics: --details shows them", QUIET))
 
@@ -150,13 +152,16 @@ def _print_deviations(console: Console, arms: Sequence[ArmSummary], *, details: 
         own = [arm.metrics.get(name) for arm in arms]
         shown = ["–" if metric is None else deviation_cell(name, metric) for metric in own]
         columns.append(Column(f"sd of {name}", cells(shown)))
-    _print_by_arm(console, arms, columns)
+    _print_by_arm(console, arms, columns, whole=details)
     if columns:
         print_wrapped(console, deviation_legend(known), QUIET, hang=2)
 
 
-def _print_by_arm(console: Console, arms: Sequence[ArmSummary], columns: Sequence[Column]) -> None:
-    """Print a table with an arm on each line; in parts where it is too wide."""
+def _print_by_arm(console: Console, arms: Sequence[ArmSummary], columns: Sequence[Column], *, whole: bool) -> None:
+    """Print a table with an arm on each line, unless `whole` of very many the best; in parts if it is too wide."""
+    more = 0 if whole or not columns else max(0, len(arms) - MOST_ARMS)
+    arms = arms[: len(arms) - more]
+    columns = [column._replace(cells=column.cells[: len(arms)]) for column in columns]
     label = Column("arm", cells(short_names([arm.arm for arm in arms], _LONG_NAME)))
     while columns:
         fitting = max(
@@ -164,6 +169,8 @@ def _print_by_arm(console: Console, arms: Sequence[ArmSummary], columns: Sequenc
         )
         print_block(console, table_lines([label, *columns[:fitting]]))
         columns = columns[fitting:]
+    if more:
+        console.print(more_arms(more))
 
 
 def _metric_column(name: str, metrics: Sequence[Metric | None]) -> Column:
@@ -307,7 +314,8 @@ def _to_look(run: Run, summary: RunSummary, *, stored: bool) -> list[tuple[str, 
     scored = [arm.aggregate.mean or 0.0 for arm in summary.arms if arm.scored]
     commands = []
     if len(scored) > 1:
-        commands.append((f"fairtrial compare{name}", "every pair" if len(scored) > 2 else "the two, case by case"))
+        what = "every arm against the first" if is_large(comb(len(scored), 2)) else "every pair"
+        commands.append((f"fairtrial compare{name}", what if len(scored) > 2 else "the two, case by case"))
     elif scored and scored[0] < 1.0:
         commands.append((f"fairtrial show{name} --wrong", "the answers that lost points"))
     elif not scored:

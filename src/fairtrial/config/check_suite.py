@@ -21,6 +21,7 @@ from fairtrial.config.source import SuiteSource
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.functions import is_given
+from fairtrial.core.many_arms import MOST_ARMS
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import functions_in, read
 from fairtrial.core.providers import api_kinds
@@ -214,6 +215,11 @@ def _stop_rule(suite: CheckedSuite) -> StopSpec | None:
         raise FairtrialError("--stop-when equivalent needs --margin")
     if len(suite.arms) < 2:
         raise FairtrialError("stopping early needs at least two arms to compare: this suite has one")
+    if len(suite.arms) > MOST_ARMS:
+        raise FairtrialError(
+            f"stopping early compares every pair of arms again and again, which takes at most {MOST_ARMS} arms: this "
+            f"suite has {len(suite.arms)}"
+        )
     if any(case.cluster is not None or case.weight != 1 for case in suite.cases()):
         raise FairtrialError("stopping early needs independent cases of equal weight: remove `weight` and `cluster`")
     if suite.case_count < FEWEST_CASES:

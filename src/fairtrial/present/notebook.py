@@ -94,7 +94,7 @@ def comparisons_html(comparisons: Comparisons) -> str:
             table(pair_columns(comparisons), map(pair_cells, pairs)),
             lines([*verdicts, *comparisons.notes, subject_line(comparisons)]),
         )
-    several = len(leaderboard.places) > 2
+    several = len(leaderboard.places) > 2 and leaderboard.every_pair
     chart = tag("div", pair_matrix(leaderboard), class_="body") if several else leaders(leaderboard, {})
     explained = ["Row's lead over column."] if several else []
     said = filter(None, [*explained, settle_words(leaderboard), *comparisons.notes, subject_line(comparisons)])

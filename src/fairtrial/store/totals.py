@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import compress
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Table, and_, case, func, or_, select
@@ -136,9 +135,11 @@ def _scores_by_arm(store: Store, run_id: str, scoring: int) -> Iterator[tuple[in
         .order_by(*place)
     )
     for arms, *columns in column_batches(store, query):
-        for arm in sorted(set(arms)):
-            own = [one == arm for one in arms]
-            yield arm, tuple(tuple(compress(column, own)) for column in columns)
+        rows: dict[int, list[int]] = {}
+        for row, arm in enumerate(arms):
+            rows.setdefault(arm, []).append(row)
+        for arm in sorted(rows):
+            yield arm, tuple(tuple([column[row] for row in rows[arm]]) for column in columns)
 
 
 def _special_cases(store: Store, plan_id: str) -> tuple[dict[int, float], dict[int, str]]:

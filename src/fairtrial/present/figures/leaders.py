@@ -176,7 +176,9 @@ def difference_row(
 
 
 def pair_matrix(board: Leaderboard, links: Links = Links()) -> Markup:  # noqa: B008  # immutable
-    """Return every pair, the arm of the row being placed above that of the column."""
+    """Return every pair, the arm of the row being placed above that of the column; nothing unless all are compared."""
+    if not board.every_pair:
+        return Markup("")
     labels = [one.label for one in board.places]
     rows = [
         [_cell(labels[a], labels[b], board, links) for b in range(a + 1, len(labels))] for a in range(len(labels) - 1)

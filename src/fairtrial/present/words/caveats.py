@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from fairtrial.analyse.caveats import (
+    AgainstFirst,
     ComparedApart,
     CountCaveat,
     DifferentCases,
@@ -18,9 +19,11 @@ from fairtrial.analyse.caveats import (
     Unfinished,
     Unranked,
 )
+from fairtrial.core.many_arms import MOST_ARMS
 from fairtrial.core.questions import repeated_words
 from fairtrial.core.showing import ResultFact
 from fairtrial.present.words.asked import asked_words
+from fairtrial.present.words.many_arms import against_first_words
 
 _KNOWN = {
     "interval_bounded": "There are few cases, or few of them account for the difference: its interval allows for what "
@@ -47,6 +50,7 @@ _KNOWN = {
     "orders_differ": "Scores and ratings give different orders: a rating counts who won a case, not by how much.",
     "ratings_left_out": "A run was allowed to stop as soon as its result was sure. Ranks and scores allow for that; "
     "ratings do not, and are left out.",
+    "too_many_to_rate": f"There are no ratings of more than {MOST_ARMS} arms: they take every pair.",
     "means_only": "Categories and guards were not checked: --these-cases compares means only.",
 }
 _SOME = {
@@ -76,6 +80,11 @@ def _some(caveat: CountCaveat) -> str:
     if caveat.what == "few_cases" and caveat.count == 1:
         return "One case: what it shows need not be so on others."
     return _SOME[caveat.what].format(caveat.count)
+
+
+@in_words.register
+def _against_first(caveat: AgainstFirst) -> str:
+    return against_first_words(caveat.pairs)
 
 
 @in_words.register

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairtrial.core.formatting import Scale, deviation, signs
+from fairtrial.core.many_arms import adjustment
 from fairtrial.present.words.verdicts import WORDS, lead_of, margin_words, pair_sentence
 from fairtrial.stats.planning import fewest_cases
 from fairtrial.text.printable import counted, significant
@@ -35,7 +36,7 @@ def pair_columns(comparisons: Comparisons) -> list[str]:
         "against",
         "difference",
         "95 % CI",
-        "p (Holm)" if len(comparisons.pairs) > 1 else "p",
+        f"p ({adjustment(comparisons.pairs[0].comparisons)})" if len(comparisons.pairs) > 1 else "p",
         "cases",
         "verdict",
     ]
@@ -115,7 +116,8 @@ def _ahead(pair: Comparison) -> str:
 def basis_words(pair: Comparison, margin: float | None = None) -> str:
     """Say what a verdict is based on, in one or two sentences without a p-value."""
     cases = f"{pair.count:,} {'case has' if pair.count == 1 else 'cases have'} a score from both."
-    family = f"The interval holds for all {pair.comparisons} pairs together (Holm)." if pair.comparisons > 1 else ""
+    together = f"The interval holds for all {pair.comparisons:,} pairs together ({adjustment(pair.comparisons)})."
+    family = together if pair.comparisons > 1 else ""
     smallest = detectable_words(pair) if pair.verdict == "cannot tell" else ""
     within = margin_words(margin, pair.metric)
     ignored = f"Differences below {within} do not matter here." if margin is not None else ""
@@ -363,6 +365,6 @@ def subject_line(comparisons: Comparisons) -> str:
         runs = comparisons.run_ids[0]
     elif len(comparisons.sources) == 1:
         runs = f"series {comparisons.sources[0]} ({len(comparisons.run_ids)} runs)"
-    count = len(comparisons.pairs)
-    adjusted = f"; the verdicts hold for all {count} pairs together (Holm)" if count > 1 else ""
+    count = max(len(comparisons.pairs), comparisons.pairs[0].comparisons if len(comparisons.pairs) > 1 else 0)
+    adjusted = f"; the verdicts hold for all {count:,} pairs together ({adjustment(count)})" if count > 1 else ""
     return f"{comparisons.metric or 'score'} of {runs}{adjusted}"

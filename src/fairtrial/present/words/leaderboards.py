@@ -116,7 +116,7 @@ def _better_by(lead: Lead) -> str:
 
 def _all_tied(board: Leaderboard) -> list[Piece]:
     verdicts = {distance.verdict for others in board.distances.values() for distance in others.values()}
-    if verdicts == {"equivalent"}:
+    if board.every_pair and verdicts == {"equivalent"}:
         within = margin_words(board.margin, board.metric)
         return [Piece(f"All {len(board.places)} arms are equivalent{_on(board)} within {within}.")]
     return [Piece(f"Too close to call{_on(board)}: no clear leader among the {len(board.places)} arms.")]
@@ -124,7 +124,8 @@ def _all_tied(board: Leaderboard) -> list[Piece]:
 
 def _gap(board: Leaderboard, behind: Contender) -> Lead | None:
     """Return by how much a leading arm is better than one behind; None if no leading arm is."""
-    leads = (lead_between(board, one.label, behind.label) for one in board.leading)
+    leading = board.leading if board.every_pair else [one for one in board.leading if one.to_first is None]
+    leads = (lead_between(board, one.label, behind.label) for one in leading)
     return next((lead for lead in leads if lead.verdict == "better"), None)
 
 
@@ -142,7 +143,7 @@ def _named(board: Leaderboard, gap: Lead) -> list[Piece]:
 
 def _tied(board: Leaderboard) -> str:
     """Say why several arms may be first."""
-    labels = [one.label for one in board.leading]
+    labels = [one.label for one in board.leading] if board.every_pair else []
     verdicts = {board.distances[a][b].verdict for place, a in enumerate(labels) for b in labels[place + 1 :]}
     if verdicts == {"equivalent"}:
         return f"lead and are equivalent within {margin_words(board.margin, board.metric)}"

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from fairtrial.core.formatting import Scale as DifferenceScale
 from fairtrial.core.formatting import deviation, money, number, plus_minus, signs
+from fairtrial.core.many_arms import is_large
 from fairtrial.core.money import total
 from fairtrial.core.questions import repeated_words
 from fairtrial.present.words.asked import asked_words
 from fairtrial.present.words.judges import rubric_words
+from fairtrial.present.words.many_arms import against_first_words
 from fairtrial.scorers.golden_judge import METRICS
 from fairtrial.text.printable import counted, one_line
 from fairtrial.webpage.criteria import judged_unseen
@@ -215,6 +217,8 @@ def run_notes(summary: RunSummary) -> list[str]:
         notes.append("One case: what it shows need not be so on others.")
     elif counts and min(counts) < _FEW_CASES:
         notes.append(f"Few cases ({min(counts)}): the intervals are wide, and small differences mean nothing yet.")
+    if is_large(pairs := math.comb(len(counts), 2)):
+        notes.append(against_first_words(pairs))
     if summary.repeated:
         notes.append(f"{repeated_words(summary.repeated, summary.case_count)}.")
     if summary.limited:
