@@ -83,7 +83,8 @@ def _check_questions(source: SuiteSource, document: SuiteDocument) -> None:
     """Check that every case has a question: `input`, or the `turns` of a conversation."""
     for index, entry in enumerate(document.cases):
         if entry.input is msgspec.UNSET and not entry.turns and ("cases", index, "input") not in source.unset:
-            if not isinstance(source.value["cases"][index].get("input", ""), str):
+            written = source.value["cases"][index]
+            if not isinstance(written, dict) or not isinstance(written.get("input", ""), str):
                 continue  # reported as being of the wrong type
             source.problem(("cases", index), "`input` is missing")
         elif entry.turns and entry.input is not msgspec.UNSET:

@@ -27,6 +27,7 @@ from fairtrial.core.experiment import INPUT_NAMES, Arm, Case, ScorerSpec
 from fairtrial.core.file import File
 from fairtrial.core.functions import Functions
 from fairtrial.core.ids import canonical_json, content_hash
+from fairtrial.core.mistakes import sentence_of
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import build_scorer, scorer_problems, scorer_spec
 from fairtrial.core.scorer import Scorer as BuiltScorer
@@ -189,8 +190,8 @@ class CheckedSuite:
             place = Problem("", self.file, self._source.line(path), f"cases.{index}")
             try:
                 yield place, inline_case(entry, index, self.folder, fetch=self._fetch), ""
-            except ValueError as error:  # about an attachment
-                yield place, None, str(error)
+            except (ValueError, OSError) as error:  # about an attachment
+                yield place, None, sentence_of(error) or str(error)
         for built in self._built_in:
             yield Problem("", self.file, self._source.line(("suite",)), "suite"), built, ""
         if self._dataset:

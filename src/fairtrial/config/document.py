@@ -227,9 +227,9 @@ class SuiteEntry(Keys, frozen=True, kw_only=True):
         str | None, Meta(description="A folder of answers: its instances are the cases (`fairtrial optim evaluate`).")
     ] = None
     family: str | list[str] = []
-    n: Annotated[int, Meta(ge=1)] | list[Annotated[int, Meta(ge=1)]] = []
+    n: Annotated[int, Meta(ge=1, le=10_000)] | list[Annotated[int, Meta(ge=1, le=10_000)]] = []
     difficulty: Literal["easy", "medium", "hard"] | list[Literal["easy", "medium", "hard"]] = []
-    count: Annotated[int, Meta(ge=1)] | None = None
+    count: Annotated[int, Meta(ge=1, le=10_000)] | None = None
     seed: Annotated[int, Meta(ge=1)] = 1
     time_limit: Annotated[float, Meta(gt=0, description="Seconds to solve a baseline that is not included.")] = 60.0
     answer: Annotated[

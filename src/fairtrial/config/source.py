@@ -13,7 +13,7 @@ from fairtrial.core.errors import Problem, ProblemsError
 from fairtrial.core.functions import Functions
 from fairtrial.core.options import Path, scorer_problems
 from fairtrial.core.variables import PLACEHOLDER, Variables, has_bad_reference
-from fairtrial.text.yaml_text import FREE_NODES, LOADER, NODES_PER_CHARACTER, check_yaml
+from fairtrial.text.yaml_text import FREE_NODES, LOADER, NODES_PER_CHARACTER, check_yaml, reason_of
 
 _MERGE = "tag:yaml.org,2002:merge"
 
@@ -68,8 +68,8 @@ class SuiteSource:
                 loader.dispose()
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
-            reason = getattr(error, "problem", None) or str(error)
             line = mark.line + 1 if mark else 0
+            reason = reason_of(error).removesuffix(f" in line {line}")
             raise ProblemsError([Problem(f"invalid YAML: {reason}", self.file, line)]) from None
         except RecursionError:
             raise ProblemsError([Problem("an anchor refers to itself, or nesting is too deep", self.file, 1)]) from None

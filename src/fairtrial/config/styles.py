@@ -19,7 +19,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import INPUT
 from fairtrial.core.registry import nearest
 from fairtrial.core.trust import within
-from fairtrial.text.yaml_text import read_yaml
+from fairtrial.text.yaml_text import read_yaml, reason_of
 
 _TABLES = (".yaml", ".yml", ".json")
 _TEXTS = (".md", ".txt")
@@ -125,7 +125,7 @@ def _read_table(path: Path) -> Styles:
     try:
         document = read_yaml(_text(path))
     except yaml.YAMLError as error:
-        raise FairtrialError(f"{path} is neither valid YAML nor valid JSON: {' '.join(str(error).split())}") from None
+        raise FairtrialError(f"{path} is neither valid YAML nor valid JSON: {reason_of(error)}") from None
     if not isinstance(document, Mapping) or not document:
         raise FairtrialError(f"{path} has no styles: it needs names, each with a list of wordings")
     return {str(name): _checked(path, str(name), wordings) for name, wordings in document.items()}

@@ -20,7 +20,7 @@ from fairtrial.core.options import Problems, read
 from fairtrial.core.templates import TemplateError, is_template, names_in
 from fairtrial.core.trust import within
 from fairtrial.core.user_functions import find_function
-from fairtrial.text.yaml_text import read_yaml
+from fairtrial.text.yaml_text import read_yaml, reason_of
 
 _CHATS = (".json", ".yaml", ".yml")
 
@@ -104,7 +104,7 @@ def _read_chat(source: SuiteSource, path: KeyPath, text: str) -> list[MessageEnt
     try:
         items = read_yaml(text)  # which reads JSON as well
     except yaml.YAMLError as error:
-        source.problem(path, f"the file is neither valid JSON nor valid YAML: {' '.join(str(error).split())[:200]}")
+        source.problem(path, f"the file is neither valid JSON nor valid YAML: {reason_of(error)}")
         return []
     if not isinstance(items, list):
         source.problem(path, "a chat in a file must be a list of messages with `role` and `content`")

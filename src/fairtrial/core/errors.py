@@ -22,6 +22,8 @@ from __future__ import annotations
 
 import msgspec
 
+from fairtrial.text.printable import one_line
+
 _LONGEST_LINE = 1000  # characters: what is quoted may be of any length
 
 
@@ -47,6 +49,11 @@ class Problem(msgspec.Struct, frozen=True):
     file: str = ""
     line: int = 0
     key: str = ""
+
+    def __post_init__(self) -> None:
+        for name, text in (("message", self.message), ("key", self.key)):
+            if len(text) > _LONGEST_LINE or not text.isprintable():
+                msgspec.structs.force_setattr(self, name, _shortened(one_line(text)))
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file

@@ -7,7 +7,7 @@ import re
 import types
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
 
@@ -59,7 +59,15 @@ def read(cls: type[S], value: Any, problems: Problems, path: Path = ()) -> S | N
             read_values |= _placeholder(field.name, field.type)
     if not all(field.name in read_values for field in required):
         return None
-    result = cls(**read_values)
+    return _made(cls, read_values, problems, path)
+
+
+def _made(cls: type[S], values: dict[str, Any], problems: Problems, path: Path) -> S | None:
+    try:
+        result = cls(**values)
+    except ValueError as error:  # what the types of its fields cannot say
+        problems.append((path, str(error)))
+        return None
     problems += [((*path, *inner), message) for inner, message in getattr(result, "find_problems", tuple)()]
     return result
 
@@ -129,8 +137,8 @@ def _is_struct(hint: Any) -> bool:
 
 def _in_words(message: str, hint: Any, value: Any) -> str:
     """Translate msgspec's message into the wording of this project."""
-    if "Invalid enum value" in message:
-        choices = [str(choice) for choice in _choices(hint)]
+    choices = [str(choice) for choice in _choices(hint)]
+    if "Invalid enum value" in message and choices:
         return f"must be one of {', '.join(choices)}, not {_shown(value)}"
     limit = re.fullmatch(r"Expected `\w+` ([<>]=?) (\S+?)(?:\.0)?(?: - at .*)?", message)
     if limit:
@@ -143,14 +151,17 @@ def _in_words(message: str, hint: Any, value: Any) -> str:
         words = " or ".join(_WORDS.get(word.strip(), word.strip()) for word in expected[1].split("|"))
         inside = f" (at {location[1].lstrip('.')})" if location and location[1] else ""
         return f"must be {words}{inside}, not {_shown(value)}"
-    return message
+    field = re.search(r"(unknown|missing required) field `([^`]*)`", message)
+    if field:
+        return f"unknown key `{field[2]}`" if field[1] == "unknown" else f"`{field[2]}` is missing"
+    return re.sub(r" - at `[^`]*`", "", message)
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:
-    for argument in get_args(hint):
-        if nested := _choices(argument):
-            return nested
-    return get_args(hint)
+    """Return the values that a hint lists, wherever in it."""
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    return next(filter(None, map(_choices, get_args(hint))), ())
 
 
 def _shown(value: Any) -> str:
@@ -176,7 +187,7 @@ def build_scorer(spec: Any) -> Scorer:
 
 def _read_scorer(spec: Any, problems: Problems) -> Scorer | None:
     options = scorer_spec(spec)
-    if not isinstance(options, Mapping) or not isinstance(options.get("type"), str):
+    if not isinstance(spec, str | Mapping) or not isinstance(options.get("type"), str):
         problems.append(((), "a scorer must be a name, or a mapping with `type` and its options"))
         return None
     try:
@@ -189,8 +200,10 @@ def _read_scorer(spec: Any, problems: Problems) -> Scorer | None:
 
 
 def scorer_spec(scorer: Any) -> ScorerSpec:
-    """Return a scorer as a mapping: a name stands for the scorer without options."""
-    return {"type": scorer} if isinstance(scorer, str) else scorer
+    """Return a scorer as a mapping: a name is a scorer without options, and anything else an unknown one."""
+    if scorer is None or isinstance(scorer, Mapping):
+        return cast("ScorerSpec", scorer)
+    return {"type": scorer if isinstance(scorer, str) else _shown(scorer)}
 
 
 def functions_in(spec: Any) -> list[str]:

@@ -16,7 +16,10 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.private import replacing
 from fairtrial.core.providers import TO_CHOOSE
 from fairtrial.core.variables import escape
+from fairtrial.foreign.misfit import MISFITS, reason_of
+from fairtrial.text.printable import paired
 from fairtrial.text.yaml_text import read_yaml as read_yaml_text
+from fairtrial.text.yaml_text import reason_of as reason_of_yaml
 
 NO_JUDGE = TO_CHOOSE
 
@@ -106,7 +109,7 @@ def read_yaml(file: Path) -> Any:
     try:
         return read_yaml_text(read_text(file))
     except yaml.YAMLError as error:
-        raise FairtrialError(f"{file} is not valid YAML: {error}") from None
+        raise FairtrialError(f"{file} is not valid YAML: {reason_of_yaml(error)}") from None
 
 
 @contextmanager
@@ -114,10 +117,8 @@ def expecting(file: Path, what: str) -> Iterator[None]:
     """Turn a crash on a file with an unexpected structure into an error message."""
     try:
         yield
-    except (TypeError, AttributeError, KeyError, ValueError, IndexError, csv.Error) as error:
-        raise FairtrialError(
-            f"{file} does not have the structure of {what}: {type(error).__name__}: {error}"
-        ) from error
+    except (*MISFITS, csv.Error) as error:
+        raise FairtrialError(f"{file} does not have the structure of {what}: {reason_of(error)}") from error
 
 
 def suite_text(imported: Imported, folder: Path | None = None) -> str:
@@ -129,8 +130,10 @@ def suite_text(imported: Imported, folder: Path | None = None) -> str:
 def _with_paths(value: Any, folder: Path | None, *, in_suite: bool = False) -> Any:
     if isinstance(value, FileRef):
         return escape(value.text(folder)) if in_suite else value.text(folder)
+    if isinstance(value, str):
+        return paired(value)
     if isinstance(value, dict):
-        return {key: _with_paths(item, folder, in_suite=in_suite) for key, item in value.items()}
+        return {_with_paths(key, folder): _with_paths(item, folder, in_suite=in_suite) for key, item in value.items()}
     return [_with_paths(item, folder, in_suite=in_suite) for item in value] if isinstance(value, list) else value
 
 

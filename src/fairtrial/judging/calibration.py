@@ -126,15 +126,13 @@ def _is_jsonl(text: str) -> bool:
 def _sample_items(text: str, name: str, *, jsonl: bool) -> Any:
     import yaml
 
-    from fairtrial.text.yaml_text import read_yaml  # yaml: only samples in a file need it
+    from fairtrial.text.yaml_text import read_yaml, reason_of  # yaml: only samples in a file need it
 
     if not jsonl:
         try:
             return read_yaml(text)  # as suites are read: `{question: Why?, …}` is fine
         except yaml.YAMLError as error:
-            mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-            reason = f"{problem} in line {mark.line + 1}" if mark and problem else " ".join(str(error).split())
-            raise FairtrialError(f"cannot read the samples in {name}: {reason}") from None
+            raise FairtrialError(f"cannot read the samples in {name}: {reason_of(error)}") from None
     items = []
     for number, line in enumerate(text.splitlines(), 1):
         try:

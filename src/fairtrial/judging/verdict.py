@@ -12,7 +12,7 @@ import msgspec
 from fairtrial.core.file import File
 from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.core.scorer import Scorer
-from fairtrial.text.json_text import same_json
+from fairtrial.text.json_text import in_pairs, same_json
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +75,7 @@ def read_judgement(prompt: JudgePrompt, reply: str, *, cut_off: bool = False) ->
     reply_object = _only_object(reply)
     if isinstance(reply_object, NoVerdict):
         return reply_object
+    reply_object = in_pairs(reply_object)
     errors = list(_validator(canonical_json(prompt.schema)).iter_errors(reply_object))
     if errors:
         where = ".".join(map(str, errors[0].instance_path)) or "the object"

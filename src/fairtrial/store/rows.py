@@ -26,6 +26,7 @@ from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables, display
 from fairtrial.store import schema
+from fairtrial.text.printable import paired as clean
 
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 _MAX_MESSAGE = 500
@@ -46,15 +47,6 @@ def encode(value: Any) -> bytes:
         return _encode(value)
     except (TypeError, ValueError):
         return clean(json.dumps(value, default=repr, skipkeys=True, ensure_ascii=False)).encode()
-
-
-def clean(text: str) -> str:
-    """Replace unpaired surrogates, so that every database and file can store the text."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def message(text: str, variables: Variables) -> str:

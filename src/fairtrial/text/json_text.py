@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from fairtrial.text.printable import paired
+
 _FENCE = re.compile(r"\s*```\w*\s*\n(.*)\n\s*```\s*", re.DOTALL)
 _DECODER = json.JSONDecoder()
 _MAX_WORK = 10_000_000  # characters read without a result: bounds the time spent on a text full of brackets
@@ -53,6 +55,12 @@ def find_json(text: str) -> Iterator[JsonValue]:
 def _next_opening(text: str, position: int) -> int:
     openings = [index for index in (text.find("{", position), text.find("[", position)) if index >= 0]
     return min(openings, default=-1)
+
+
+def in_pairs(value: Any) -> Any:
+    """Return a value without unpaired surrogates, which JSON can write and nothing else can read."""
+    text = json.dumps(value, ensure_ascii=False)
+    return value if (whole := paired(text)) is text else json.loads(whole)
 
 
 def same_json(left: Any, right: Any) -> bool:

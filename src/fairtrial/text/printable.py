@@ -15,6 +15,15 @@ def printable(text: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def paired(text: str) -> str:
+    """Replace unpaired surrogates, so that every database and file can store the text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def one_line(text: str) -> str:
     """Return the text on one line, without control characters."""
     return printable(" ".join(text.split()))

@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from fairtrial.text.printable import one_line
+
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAX_DEPTH = 200  # of lists and mappings: parsers and everything that follows are recursive
 FREE_NODES, NODES_PER_CHARACTER = 100_000, 4  # without aliases, a value takes at least one character
@@ -22,6 +24,13 @@ def read_yaml(text: str, loader: Any = LOADER) -> Any:
         return yaml.load(text, Loader=loader)  # noqa: S506
     except (ValueError, OverflowError, RecursionError) as error:  # of numbers and dates that cannot be
         raise yaml.YAMLError(f"a value cannot be read: {error}") from None
+
+
+def reason_of(error: yaml.YAMLError) -> str:
+    """Return what is wrong with a text that is not YAML, on one line; where it is comes last."""
+    mark = getattr(error, "problem_mark", None)
+    reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    return one_line(f"{reason} in line {mark.line + 1}" if mark else str(reason))
 
 
 def check_yaml(text: str, *, aliases: bool = True) -> None:

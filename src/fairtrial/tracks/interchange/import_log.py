@@ -21,7 +21,7 @@ from fairtrial.core.variables import Variables
 from fairtrial.foreign.results import SHARE, Columns, Contestant, Log, Question, Sample
 from fairtrial.store import Store, rows
 from fairtrial.store.imports import ImportedRun
-from fairtrial.text.printable import counted
+from fairtrial.text.printable import counted, paired
 from fairtrial.tracks.interchange.values import name_of
 
 _BATCH = 2000
@@ -323,7 +323,7 @@ def _arm_of(contestant: Contestant, position: int, tool: str) -> Arm:
 def _case_of(question: Question, position: int) -> Case:
     return Case(
         id=question.id,
-        input=rows.clean(question.input),
+        input=paired(question.input),
         expected=question.expected,
         weight=question.weight,
         tags=question.tags,

@@ -13,6 +13,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import canonical_json, dated_id
 from fairtrial.core.score import Scale
 from fairtrial.core.variables import Variables
+from fairtrial.foreign.misfit import MISFITS, reason_of
 from fairtrial.foreign.results import Columns, Log, reader_of, recognise
 from fairtrial.foreign.source import Source
 from fairtrial.store import Store
@@ -93,13 +94,13 @@ def _logs(data: Any, format: str | None, columns: Columns) -> Iterator[Log]:
 def _read(name: str, sources: Sequence[Source], columns: Columns) -> Iterator[Log]:
     try:
         yield from reader_of(name).read(sources, columns)
-    except (TypeError, AttributeError, KeyError, ValueError, IndexError, RecursionError) as error:
+    except MISFITS as error:
         raise _misfit(name, sources, error) from error
 
 
 def _misfit(name: str, sources: Sequence[Source], error: Exception) -> FairtrialError:
     files = ", ".join(source.path.name for source in sources[:3])
-    return FairtrialError(f"{files} does not have the structure of {name} results: {type(error).__name__}: {error}")
+    return FairtrialError(f"{files} does not have the structure of {name} results: {reason_of(error)}")
 
 
 def _files(path: Path) -> Iterator[tuple[Source, bool]]:
@@ -138,7 +139,7 @@ def _import(log: Log, choice: ImportChoice, store: Store, variables: Variables) 
     with store.lock(run_id):
         try:
             origin = writer.write()
-        except (TypeError, AttributeError, KeyError, ValueError, IndexError, RecursionError) as error:
+        except MISFITS as error:
             target.discard()
             raise _misfit(log.tool, log.sources, error) from error
         except BaseException:

@@ -63,7 +63,7 @@ def _read_by_highs(path: Path, highspy: Any) -> Any:
         solver.setOptionValue("log_file", str(log))
         status = solver.readModel(str(path))
         solver.setOptionValue("log_file", "")
-        lines = log.read_text("utf-8").splitlines()
+        lines = log.read_text("utf-8", errors="replace").splitlines()  # it quotes the file
         wrong = "ERROR" if status == highspy.HighsStatus.kError else "WARNING"
         reasons = [line.partition(":")[2].strip() for line in lines if line.startswith(wrong)]
         # What HiGHS leaves out of a model with a warning is a mistake in the file all the same.

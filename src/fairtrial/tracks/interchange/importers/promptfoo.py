@@ -13,6 +13,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.secrets import is_private
 from fairtrial.foreign.suites import FileRef, Imported, expecting, read_text
 from fairtrial.text.printable import name_problem
+from fairtrial.text.yaml_text import reason_of
 from fairtrial.tracks.interchange.importers._promptfoo import tests, transforms
 from fairtrial.tracks.interchange.importers._promptfoo.assertions import Assertions
 from fairtrial.tracks.interchange.importers._promptfoo.cases import Cases
@@ -91,7 +92,7 @@ def _parsed(file: Path) -> Any:
     try:
         return parse(read_text(file))
     except yaml.YAMLError as error:
-        raise FairtrialError(f"{file} is not valid YAML: {error}") from None
+        raise FairtrialError(f"{file} is not valid YAML: {reason_of(error)}") from None
 
 
 class _Suite:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.foreign.misfit import reason_of
 from fairtrial.foreign.source import MAX_DOCUMENT, Source, decode
 from fairtrial.tracks.interchange.results._zip import Zip, ZipError
 
@@ -96,7 +97,9 @@ def damage(source: Source) -> Iterator[None]:
     except ZipError as error:
         raise FairtrialError(f"{source.name} is damaged: {error}; copy it again from where it was made") from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise FairtrialError(f"{source.name} does not have the structure of an inspect log: {error}") from None
+        raise FairtrialError(
+            f"{source.name} does not have the structure of an inspect log: {reason_of(error)}"
+        ) from None
 
 
 def zipped_header(source: Source) -> tuple[LogDocument, bool]:

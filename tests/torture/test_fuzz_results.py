@@ -1,0 +1,95 @@
+"""Results of other tools that were changed at random or cut anywhere: each becomes runs, or is refused in a sentence."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fairtrial.analyse.run import Run
+from fairtrial.core.errors import FairtrialError
+from fairtrial.foreign.misfit import MISFITS, reason_of
+from fairtrial.foreign.results import Columns, Log, recognise
+from fairtrial.foreign.source import Source
+from fairtrial.store import Store
+from fairtrial.tracks.interchange.import_results import _read, import_all
+from tests.contracts.test_results import EXAMPLES, NAMES
+from tests.torture.campaign import Campaign
+from tests.torture.fuzz import Document, changed, fuzz
+from tests.tracks.interchange.results.conftest import DATA
+
+MORE = {
+    "promptfoo": ["promptfoo/repeat2.jsonl.gz", "promptfoo/promptfoo.db.gz"],
+    "deepeval": ["deepeval/test_run_tools.json.gz"],
+    "k_eval": ["k-eval/arith_20261116_11111111.json"],
+    "eee": ["every-eval-ever/mc/arith_mc/e9677b9d-448f-48a5-9633-efe32921e0a1_samples.jsonl.gz"],
+    "lm_eval": ["lm-eval/mc/samples_arith_mc_2026-11-16T06-09-28.235274.jsonl.gz"],
+    "helm": ["helm/classification/run_spec.json", "helm/classification/scenario_state.json.gz"],
+    "inspect": ["inspect/plain.json.gz", "inspect/err.eval"],
+}
+BESIDE = {"eee", "lm_eval", "helm"}  # whose results are in several files
+_STORED_OF = 8  # inputs, one of which is stored too
+
+
+def seeds(name: str) -> list[Document]:
+    """The example of a reader and others: small ones unpacked, so that what is in them can be changed."""
+    example = EXAMPLES[name]
+    if not isinstance(example, str):
+        return [Document(NAMES.get(name, "results.json"), json.dumps(example).encode())]
+    found = []
+    for file in [example, *MORE.get(name, [])]:
+        body = (DATA / file).read_bytes()
+        place = Path(file).name
+        if place.endswith(("json.gz", "jsonl.gz")):
+            body, place = gzip.decompress(body), place.removesuffix(".gz")
+        found.append(Document(place, body))
+    return found
+
+
+def damaged_pages(document: Document, chance: random.Random, pool: Sequence[Document]) -> bytes:
+    """Damage what is in a database, or in its packed form."""
+    if "promptfoo.db" not in document.kind or chance.random() < 0.5:
+        return changed(document, chance, pool)
+    body = bytearray(gzip.decompress((DATA / "promptfoo/promptfoo.db.gz").read_bytes()))
+    for _ in range(chance.randint(1, 20)):
+        at = chance.randrange(len(body))
+        body[at] ^= 1 << chance.randrange(8)
+    return bytes(body) if chance.random() < 0.9 else bytes(body)[: chance.randrange(len(body))]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_results(name: str, tmp_path: Path, campaign: Campaign):
+    store = Store(str(tmp_path / "s.db"))
+    count = 0
+
+    def read(document: Document) -> str:
+        nonlocal count
+        count += 1
+        folder = tmp_path / "theirs"
+        folder.mkdir(exist_ok=True)
+        path = folder / document.kind
+        path.write_bytes(document.body)
+        for other in others:
+            if other.kind != document.kind:
+                (folder / other.kind).write_bytes(other.body)
+        recognised = recognise(Source(path))
+        if count % _STORED_OF:
+            logs: list[Log] = list(_read(name, [Source(path)], Columns()))
+            try:
+                return f"{recognised} {sum(1 for log in logs for _ in log.samples()) > 0}"
+            except MISFITS as error:
+                raise FairtrialError(reason_of(error)) from error
+        done = import_all(path, store=store, format=name)
+        for one in done:
+            Run(store, one.run.record).summary()
+        return f"{recognised} stored"
+
+    own = seeds(name)
+    others = own if name in BESIDE else []
+    with closing(store):
+        fuzz(campaign, own, read, damaged_pages, short=1)
