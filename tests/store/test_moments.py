@@ -40,6 +40,7 @@ _FREE = {
     "labelled_at",
     "tagged_at",
     "waited_ms",
+    "row_hash",
 }
 _FREE |= {"latency_ms", "first_token_ms", "folder", "verdicts"}
 _IDS = {"id", "run_id", "series_id"}
@@ -87,7 +88,8 @@ def state(folder):
 def look(capsys, store=".fairtrial/fairtrial.db"):
     """Open a store as people would: it is intact, and every command says something. Return what was said of each run."""
     assert _run(["list", "--store", store]) == 0
-    assert check_file(Path(store)).whole
+    checked = check_file(Path(store))
+    assert checked.whole and not any(table.unproven for table in checked.tables)  # every row has its hash
     said = {}
     for run in Store(store).runs():
         capsys.readouterr()

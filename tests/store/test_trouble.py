@@ -253,7 +253,7 @@ async def damaged(run_suite, store, tmp_path):
     store.close()
     path = tmp_path / "test.db"
     content = bytearray(path.read_bytes())
-    place = content.find(b"sentinel", len(content) // 2)
+    place = content.rfind(b"sentinel")
     page = place // 4096 * 4096
     content[page : page + 4096] = b"\xff" * 4096
     path.write_bytes(content)
@@ -290,6 +290,7 @@ def test_reasons_of_the_database_are_the_right_ones():
         "database or disk is full": "is full: free some space",
         "disk I/O error": "cannot be read or written",
         "database disk image is malformed": "is damaged",
+        "Could not decode to UTF-8 column 'answer' with text 'two\nlines'": "is damaged",
         "file is not a database": "is not a fairtrial store",
         "database is locked": "is locked by another program",
     }

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from fairtrial.cli.options import in_store
+from fairtrial.cli.options import in_store, typed_store
 from fairtrial.cli.output import clean_streams
 from fairtrial.core import registry
 from fairtrial.core.trust import of_command
@@ -64,9 +64,12 @@ class Commands(click.Group):
             raise _PipeClosedError from None  # click would end with exit code 1
         except EOFError as error:
             raise RuntimeError(f"a file ended too soon: {error}") from error  # click would say that it was interrupted
-        except Exception as error:
+        except Exception as failure:
+            error = _explained(failure)
             error.args = tuple(_in_store(part) if isinstance(part, str) else part for part in error.args)
-            raise
+            if error is failure:
+                raise
+            raise error from failure
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -85,6 +88,16 @@ class Commands(click.Group):
 def _in_store(message: str) -> str:
     """Return a message whose commands name the store that was typed; it is known while the command's context is."""
     return _COMMAND.sub(lambda match: f"`{in_store(match[1])}`", message)
+
+
+def _explained(error: Exception) -> Exception:
+    """Return the error, or that the store is damaged if the error comes from that."""
+    of_click = isinstance(error, click.ClickException | click.Abort | click.exceptions.Exit)
+    if of_click or "fairtrial.store" not in sys.modules:  # nothing was read from a store
+        return error
+    from fairtrial.store.checking import damage_behind  # SQLAlchemy: `--help` does without
+
+    return damage_behind(error, typed_store()) or error
 
 
 def _version(ctx: click.Context, _: Any, value: bool) -> None:

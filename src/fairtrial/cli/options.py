@@ -181,13 +181,18 @@ run_options = together(  # of commands that run a suite
 )
 
 
+def typed_store() -> str | None:
+    """Return the store that was typed for the command that is carried out; None if there is none."""
+    context = click.get_current_context(silent=True)
+    return context.meta.get(_TYPED_STORE) if context else None
+
+
 def in_store(command: str) -> str:
     """Return a command to suggest, with the store that was typed for this one, if it takes a store.
 
     An address with a password is not repeated.
     """
-    context = click.get_current_context(silent=True)
-    store = context.meta.get(_TYPED_STORE) if context else None
+    store = typed_store()
     if store is None or "--store" in command or not _takes_store(command):
         return command
     return f"{command} --store {_repeated(store)}"

@@ -45,7 +45,7 @@ _OWN: dict[Table, tuple[str, ...]] = {
     schema.plans: ("folder", "created_at", "case_count"),
     schema.runs: ("number", "status", "reason", "epoch"),
 }
-_INSERTS = {table: PreparedInsert(table, insert_missing) for table in schema.metadata.tables.values()}
+_INSERTS = {table: PreparedInsert(table, insert_missing, hashed=True) for table in schema.metadata.tables.values()}
 
 Row = dict[str, Any]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from shlex import quote
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -80,6 +81,14 @@ def translated(dialect: Dialect) -> Iterator[None]:
         raise dialect.explain(error) from error
     except SQLAlchemyError as error:
         raise StoreError(f"the store {dialect.place} cannot be used: {error}") from error
+
+
+def damaged(dialect: Dialect, what: str) -> StoreError:
+    """Return the error for a store whose rows are not as they were written."""
+    return StoreError(
+        f"the store {dialect.place} is damaged: `fairtrial store check --store {quote(dialect.place)}` shows how badly "
+        f"and with --save FILE recovers the rows that are whole ({what})"
+    )
 
 
 def bad_row(dialect: Dialect, reason: BaseException) -> BadRowError:

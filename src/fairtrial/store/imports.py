@@ -13,6 +13,7 @@ from fairtrial.store.arriving import IMPORTING
 from fairtrial.store.deleting import delete_rows
 from fairtrial.store.lease import insert_run
 from fairtrial.store.plans import insert_plan
+from fairtrial.store.row_hashes import hash_changed
 from fairtrial.store.statements import INSERT_CASES, UPSERTS
 from fairtrial.store.store import RunRecord, Store, run_query
 from fairtrial.store.types import json_text
@@ -71,9 +72,9 @@ class ImportedRun:
             if targets := schema.target_rows(self.plan_id, arms):
                 connection.execute(insert(schema.plan_targets), targets)
             if repeats > 1:
-                connection.execute(
-                    update(cases).where(cases.c.plan_id == self.plan_id, asked < repeats).values(repeats=asked)
-                )
+                fewer = update(cases).where(cases.c.plan_id == self.plan_id, asked < repeats)
+                connection.execute(fewer.values({"repeats": asked, schema.HASH: schema.CHANGED}))
+                hash_changed(connection, cases, cases.c.plan_id == self.plan_id)
             connection.execute(update(schema.runs).where(schema.runs.c.id == self.run_id).values(**run))
             self.replaced = tuple(name for name in self._earlier if not _is_cared_for(connection, name))
             for name in self.replaced:

@@ -36,7 +36,7 @@ def late_answers(store: Store, run_id: str) -> list[LateAnswer]:
     """Return what came too late for a run, in the order in which it came."""
     table = schema.late
     query = select(table).where(table.c.run_id == run_id).order_by(table.c.epoch, table.c.number)
-    return [_read(row) for row in store.fetch_dicts(query)]
+    return [_read(row) for row in store.fetch_rows(table, query)]
 
 
 def late_total(store: Store, run_id: str) -> tuple[int, Cost]:

@@ -22,6 +22,7 @@ from fairtrial.core.money import Cost, at_most, total
 from fairtrial.core.place import COLUMNS
 from fairtrial.store import schema
 from fairtrial.store.dialect import Dialect, Lock
+from fairtrial.store.row_hashes import with_hashes
 from fairtrial.store.statements import Rows, insert_missing, write_rows
 from fairtrial.text.printable import counted
 
@@ -133,8 +134,9 @@ class RunLease:
             if connection.scalar(_locked(select(_RUNS.c.epoch), self.run_id)) is None:
                 self._gone = True
                 return
-            for number, one in enumerate(rows, len(self.late)):
-                connection.execute(insert(schema.late).values(self._late_row(number, one)))
+            late = [self._late_row(number, one) for number, one in enumerate(rows, len(self.late))]
+            for row in with_hashes(schema.late, late):
+                connection.execute(insert(schema.late).values(row))
             if change != Cost():
                 _charge(connection, self._dialect, self.run_id, change)
         self._at_risk -= settled

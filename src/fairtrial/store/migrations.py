@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from sqlalchemy import Connection, Table, delete, insert, inspect, select, update
@@ -11,6 +12,7 @@ from fairtrial.core.errors import StoreError
 from fairtrial.store import schema
 
 Step = Callable[[Connection], None]
+_VERSION = re.compile("[1-9][0-9]{0,8}")
 
 
 def _columns_of(connection: Connection, table: str) -> set[str]:
@@ -38,10 +40,12 @@ def _columns(table: Table, *names: str) -> Step:
     return lambda connection: _add_columns(connection, table, *names)
 
 
-def _indexes(table: Table) -> Step:
+def _indexes(*names: str) -> Step:
     def add_missing(connection: Connection) -> None:
-        for index in table.indexes:
-            index.create(connection, checkfirst=True)
+        for table in schema.metadata.sorted_tables:
+            for index in table.indexes:
+                if index.name in names:
+                    index.create(connection, checkfirst=True)
 
     return add_missing
 
@@ -103,17 +107,17 @@ UPGRADES: dict[int, tuple[Step, ...]] = {
     5: (_columns(schema.trials, "tool_calls", "tool_errors", "tools"),),
     6: (_tables(schema.tags),),
     7: (_tables(schema.files, schema.attachments, schema.votes),),
-    8: (_tables(schema.digests), _indexes(schema.scores)),
+    8: (_tables(schema.digests), _indexes("scores_by_case")),
     9: (_add_charges,),
     10: (_columns(schema.cases, "several"),),
     11: (_add_automatic,),
     12: (_add_plan_targets,),
     13: (_columns(schema.cases, "extract"),),
     14: (_columns(schema.cases, "vars", "turns", "attach"), _tables(schema.turns, schema.plan_files)),
-    15: (_indexes(schema.trials),),
+    15: (_indexes("trials_by_failure"),),
     16: (_tables(schema.batches, schema.batch_requests),),
     17: (_columns(schema.cases, "targets", "conditions"),),
-    18: (_tables(schema.late),),
+    18: (_tables(schema.late), _indexes("trials_changed", "judgements_changed", "pairs_changed")),
 }
 # A column that needs no step of its own says in the schema since which version there is one: `info={"since": 18}`.
 _LATER = [column for table in schema.metadata.sorted_tables for column in table.c if "since" in column.info]
@@ -141,8 +145,9 @@ def migrate(connection: Connection) -> None:
         schema.metadata.create_all(connection, checkfirst=False)
     else:
         for number in range(version + 1, CURRENT + 1):
+            there = inspect(connection).get_table_names()  # a table that a step below creates has all its columns
             for column in _LATER:
-                if column.info["since"] == number:
+                if column.info["since"] == number and column.table.name in there:
                     _add_columns(connection, column.table, column.name)
             for step in UPGRADES.get(number, ()):
                 step(connection)
@@ -171,8 +176,8 @@ def _version(connection: Connection) -> int:
     value = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema"))
     if value is None:
         return 0
-    if not value.isascii() or not value.isdecimal() or int(value) < 1:
-        raise StoreError(f"the store is damaged: no fairtrial has the schema `{value[:20]}`; {_SAVE}")
+    if not _VERSION.fullmatch(str(value)):
+        raise StoreError(f"the store is damaged: no fairtrial has the schema `{str(value)[:20]}`; {_SAVE}")
     return int(value)
 
 

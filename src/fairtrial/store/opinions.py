@@ -16,6 +16,7 @@ from fairtrial.core.money import total
 from fairtrial.core.place import COLUMNS, Place, place_of
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
+from fairtrial.store.row_hashes import hash_changed
 from fairtrial.store.store import RunRecord, Store
 
 _DRAWS = 100  # cases that are drawn at once, to find one that has an answer
@@ -62,7 +63,7 @@ def pairs(store: Store, run_id: str, *, first: int = 0, count: int | None = None
     order = (table.c.judge, table.c.arm_one, table.c.arm_other, table.c.case_position, table.c.repeat)
     with store.reading() as connection:
         for row in connection.execute(query.order_by(*order).execution_options(yield_per=500)).mappings():
-            yield dict(row)
+            yield store.proven(table, dict(row))
 
 
 def yardstick(judgements: Sequence[tuple[str | None, str]]) -> str:
@@ -88,7 +89,9 @@ def renew_labels(store: Store, run_id: str, scoring: int) -> int:
         for row in stale:
             place = place_of(row)
             label = (table.c.run_id == run_id, *schema.at(table, place))
-            connection.execute(update(table).where(*label).values(yardstick=yardsticks[place]))
+            changes = {"yardstick": yardsticks[place], schema.HASH: schema.CHANGED}
+            connection.execute(update(table).where(*label).values(changes))
+            hash_changed(connection, table, *label)
     return len(stale)
 
 
@@ -101,7 +104,7 @@ def labelled(store: Store, run_id: str, scoring: int) -> Iterator[dict[str, Any]
         .where(table.c.run_id == run_id)
         .order_by(*schema.place(table), table.c.labeller)
     )
-    labels = store.fetch_dicts(query)
+    labels = store.fetch_rows(table, query)
     yardsticks = _yardsticks(store, run_id, scoring, {place_of(label) for label in labels})
     for label in labels:
         yield {**label, "stale": label["yardstick"] != yardsticks[place_of(label)]}

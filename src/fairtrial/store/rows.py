@@ -35,10 +35,15 @@ _token_counts = itemgetter(*schema.TOKENS)
 WORKSPACE = "workspace"  # the name of an attachment with what an agent changed
 _MAX_TOKENS = 2**53
 
+
+def _empty(table: Table) -> dict[str, Any]:
+    return {str(column.name): None for column in schema.content(table)}
+
+
 # Every row has every column, so that one statement works for all rows.
-_EMPTY_TRIAL: dict[str, Any] = dict.fromkeys(schema.trials.c.keys())
-_EMPTY_TURN: dict[str, Any] = dict.fromkeys(schema.turns.c.keys())
-_EMPTY_SCORE: dict[str, Any] = {**dict.fromkeys(schema.scores.c.keys()), "automatic": False, "retryable": False}
+_EMPTY_TRIAL: dict[str, Any] = _empty(schema.trials)
+_EMPTY_TURN: dict[str, Any] = _empty(schema.turns)
+_EMPTY_SCORE: dict[str, Any] = {**_empty(schema.scores), "automatic": False, "retryable": False}
 
 
 def encode(value: Any) -> bytes:

@@ -26,7 +26,7 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError
 from sqlalchemy.pool import NullPool
 
 from fairtrial.core.errors import StoreError, StoreLockedError
-from fairtrial.store.dialect import InsertRows, Lock, bad_row
+from fairtrial.store.dialect import InsertRows, Lock, bad_row, damaged
 
 PATIENCE = 30  # seconds that a statement waits for another program's lock
 _PAUSE = 0.02  # seconds
@@ -123,7 +123,9 @@ class Sqlite:
     def explain(self, error: DBAPIError) -> StoreError:
         if isinstance(error, DataError | IntegrityError | InterfaceError | ProgrammingError):
             return bad_row(self, error.orig or error)
-        reason = str(error.orig)
+        reason = " ".join(str(error.orig).split())
+        if any(words in reason.lower() for words in _DAMAGED):
+            return damaged(self, reason if len(reason) <= _SHORT else f"{reason[:_SHORT]}…")
         kind = StoreLockedError if "locked" in reason.lower() else StoreError
         for words, message in _MESSAGES.items():
             if words in reason.lower():
@@ -230,14 +232,23 @@ def _use_log(connection: Connection) -> None:
     cursor.close()
 
 
+_SHORT = 100
+# What SQLite says of a file whose pages, schema or texts are not what anything has written.
+_DAMAGED = (
+    "malformed",
+    "could not decode",
+    "unsupported file format",
+    "no such column",
+    "no such table",
+    "datatype mismatch",
+)
 _MESSAGES = {
     "disk is full": "the disk with the store {path} is full: free some space; what was stored is safe "
     "(`fairtrial resume latest`)",
     "disk i/o": "the disk with the store {path} cannot be read or written: check whether it is full, failing or "
     "disconnected; what was stored is safe (`fairtrial resume latest`)",
-    "not a database": "{path} is not a fairtrial store: choose another with --store",
-    "malformed": "the store {path} is damaged: `fairtrial store check --store {typed}` shows how badly, and with "
-    "--save FILE recovers the intact rows",
+    "not a database": "{path} is not a fairtrial store, or its beginning is damaged: choose another with --store, or "
+    "look at it with `fairtrial store check --store {typed}`",
     "readonly": "the store {path} cannot be written: check its permissions, or choose another with --store",
     "unable to open": "the store {path} cannot be opened: check its permissions, or choose another with --store",
     "locked": "the store {path} is locked by another program for more than {patience} s: stop it, then try again",

@@ -9,16 +9,18 @@ from sqlalchemy import Connection, Table, func, literal_column
 
 from fairtrial.store import schema
 from fairtrial.store.dialect import Dialect, InsertRows
+from fairtrial.store.row_hashes import hash_changed, with_hashes
 
 Rows = dict[str, list[dict[str, Any]]]  # by table
 Build = Callable[[Dialect, Table], Any]  # builds a statement for one kind of database
 
 
 class PreparedInsert:
-    """An insert statement for rows that have every column of the table."""
+    """An insert statement for rows that have every column of the table; their hashes are made here."""
 
-    def __init__(self, table: Table, build: Build) -> None:
-        self._table, self._build = table, build
+    def __init__(self, table: Table, build: Build, *, adding: bool = False, hashed: bool = False) -> None:
+        """`adding` says that a row may change one that is there; `hashed`, that rows come with the hashes they had."""
+        self._table, self._build, self._adding, self._hashed = table, build, adding, hashed
         self._prepared: dict[str, InsertRows] = {}  # by the dialect's name
 
     def execute(self, connection: Connection, dialect: Dialect, rows: list[dict[str, Any]]) -> None:
@@ -26,7 +28,9 @@ class PreparedInsert:
         if dialect.name not in self._prepared:
             statement = self._build(dialect, self._table)
             self._prepared[dialect.name] = dialect.prepare_insert(self._table, statement, connection.dialect)
-        self._prepared[dialect.name](connection, rows)
+        self._prepared[dialect.name](connection, rows if self._hashed else with_hashes(self._table, rows))
+        if self._adding:
+            hash_changed(connection, self._table)
 
 
 def upsert_replacing(dialect: Dialect, table: Table, *added: str) -> Any:
@@ -36,6 +40,8 @@ def upsert_replacing(dialect: Dialect, table: Table, *added: str) -> Any:
     changes: dict[str, Any] = {column.name: new[column.name] for column in table.c if not column.primary_key}
     for name in added:
         changes[name] = func.coalesce(table.c[name], literal_column("0")) + new[name]
+    if added and schema.HASH in table.c:
+        changes[schema.HASH] = literal_column(str(schema.CHANGED))
     return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changes)
 
 
@@ -65,7 +71,8 @@ _BUILDS: dict[Table, Build] = {
     schema.batches: upsert_replacing,
     schema.batch_requests: upsert_replacing,
 }
-UPSERTS = {table.name: PreparedInsert(table, build) for table, build in _BUILDS.items()}
+_ADDING = (schema.trials, schema.judgements, schema.pairs)
+UPSERTS = {table.name: PreparedInsert(table, build, adding=table in _ADDING) for table, build in _BUILDS.items()}
 
 
 def write_rows(connection: Connection, dialect: Dialect, rows: Rows) -> None:

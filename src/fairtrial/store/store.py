@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 from filelock import Timeout
-from sqlalchemy import Connection, Executable, Select, and_, case, delete, func, or_, select, tuple_, update
+from sqlalchemy import Connection, Executable, Select, Table, and_, case, delete, func, or_, select, tuple_, update
 
 from fairtrial.core.errors import FairtrialError, NoSuchRunError, StoreError
 from fairtrial.core.experiment import Arm, Case
@@ -20,16 +20,18 @@ from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
 from fairtrial.store.address import dialect_of
 from fairtrial.store.deleting import delete_rows
-from fairtrial.store.dialect import Dialect, Lock, translated
+from fairtrial.store.dialect import Dialect, Lock, damaged, translated
 from fairtrial.store.lease import RunLease, insert_run
 from fairtrial.store.migrations import is_current, migrate
 from fairtrial.store.planned import count_by_position
+from fairtrial.store.row_hashes import OF_TRIAL, RowHash, is_whole, where
 from fairtrial.store.statements import Rows, upsert_replacing, write_rows
 
 UNFINISHED = -1  # the case count of a plan that is still being written
 RANDOM = "random"  # the order in which a run asks its cases
 _PATIENCE = 1.0
 _AT_ONCE = 500  # whole trials in memory
+_SCORE = RowHash(schema.scores, "score_")
 _TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}")
 
 
@@ -143,6 +145,17 @@ class Store:
         """Return all rows of a query, each as a mapping of columns."""
         with self.reading() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
+
+    def fetch_rows(self, table: Table, query: Select[Any]) -> list[dict[str, Any]]:
+        """Return whole rows of a table, each of them as it was written."""
+        return [self.proven(table, row) for row in self.fetch_dicts(query)]
+
+    def proven(self, table: Table, row: dict[str, Any]) -> dict[str, Any]:
+        """Return a row of a table without its hash, which shows that it is as it was written; refuse a damaged one."""
+        if not is_whole(table, row):
+            raise damaged(self.dialect, f"a row of {table.name}{where(row)} is not as it was written")
+        del row[schema.HASH]
+        return row
 
     def fetch_value(self, query: Executable) -> Any:
         """Return the first column of the first row; None if there is no row."""
@@ -298,7 +311,8 @@ class Store:
         with self.reading() as connection:
             found = connection.execute(query)
             names = tuple(found.keys())
-            return [rows.read_case(dict(zip(names, row, strict=True)), variables) for row in found.all()]
+            stored = [dict(zip(names, row, strict=True)) for row in found.all()]
+        return [rows.read_case(self.proven(table, row), variables) for row in stored]
 
     def cases_at(self, plan_id: str, positions: Sequence[int], variables: Variables | None = None) -> list[Case]:
         """Return these cases of a plan in the given order."""
@@ -309,7 +323,7 @@ class Store:
             names = tuple(found.keys())
             by_position = {row.position: row for row in found.all()}
         ordered = (dict(zip(names, by_position[position], strict=True)) for position in positions)
-        return [rows.read_case(row, variables) for row in ordered]
+        return [rows.read_case(self.proven(table, row), variables) for row in ordered]
 
     def trial_rows(
         self,
@@ -324,11 +338,7 @@ class Store:
     ) -> Iterator[dict[str, Any]]:
         """Stream the trials with their score columns (prefixed `score_`), ordered by position."""
         table, scores = schema.trials, schema.scores
-        score_columns = [
-            column.label(f"score_{column.name}")
-            for column in scores.c
-            if column.name not in ("run_id", "case_position", "arm_position", "repeat")
-        ]
+        score_columns = [column.label(f"score_{column.name}") for column in scores.c if column.name not in OF_TRIAL]
         query = (
             select(table, *score_columns)
             .outerjoin(scores, and_(schema.same_trial(table, scores), scores.c.scoring == scoring))
@@ -347,8 +357,12 @@ class Store:
         if trial is not None:
             query = query.where(or_(table.c.trial_id == trial, table.c.trial_id.startswith(trial)))
         with self.reading() as connection:
-            for row in connection.execute(query).mappings():
-                yield dict(row)
+            for found in connection.execute(query).mappings():
+                row = dict(found)
+                if row["score_scoring"] is not None and not _SCORE.is_of(row):
+                    raise damaged(self.dialect, f"a score{where(row)} is not as it was written")
+                del row[f"score_{schema.HASH}"]
+                yield self.proven(table, row)
 
     def cached_answer(self, trial_id: str, run_id: str, series_id: str | None) -> dict[str, Any] | None:
         """Return the newest answer to the same trial from an earlier run outside this series.
@@ -368,7 +382,7 @@ class Store:
         )
         if series_id is not None:
             query = query.where(or_(runs.c.series_id.is_(None), runs.c.series_id != series_id))
-        return next(iter(self.fetch_dicts(query)), None)
+        return next(iter(self.fetch_rows(table, query)), None)
 
     def judgements(self, run_id: str, place: Place, scoring: int | None = None) -> list[dict[str, Any]]:
         """Return every verdict on a trial's answer, in one scoring or in all."""
@@ -376,7 +390,7 @@ class Store:
         query = select(table).where(table.c.run_id == run_id, *schema.at(table, place))
         if scoring is not None:
             query = query.where(table.c.scoring == scoring)
-        return self.fetch_dicts(query.order_by(table.c.judge, table.c.number))
+        return self.fetch_rows(table, query.order_by(table.c.judge, table.c.number))
 
 
 def run_query() -> Select[Any]:

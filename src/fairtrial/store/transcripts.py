@@ -25,7 +25,7 @@ def turn_rows(store: Store, run_id: str, cases: Sequence[int], place: Place | No
     )
     if place is not None:
         query = query.where(*schema.at(table, place))
-    return store.fetch_dicts(query)
+    return store.fetch_rows(table, query)
 
 
 class TraceRow(NamedTuple):

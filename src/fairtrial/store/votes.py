@@ -41,14 +41,15 @@ def votes(store: Store, run_id: str) -> Iterator[dict[str, Any]]:
     """Yield every vote on a run's answers, oldest first."""
     table = schema.votes
     query = select(table).where(table.c.run_id == run_id).order_by(table.c.id)
-    for row in store.fetch_dicts(query):
+    for row in store.fetch_rows(table, query):
         yield {**row, "worth": WORTH[row["choice"]]}
 
 
 def vote_of_id(store: Store, run_id: str, name: str) -> dict[str, Any] | None:
     """Return a vote on a run's answers by its id."""
     table = schema.votes
-    return next(iter(store.fetch_dicts(select(table).where(table.c.run_id == run_id, table.c.id == name))), None)
+    query = select(table).where(table.c.run_id == run_id, table.c.id == name)
+    return next(iter(store.fetch_rows(table, query)), None)
 
 
 def forget_vote(store: Store, run_id: str, name: str, voter: str) -> bool:

@@ -22,6 +22,7 @@ from fairtrial.core.mistakes import sentence_of
 from fairtrial.core.trust import looking_into, running_code
 from fairtrial.present import charts
 from fairtrial.store import Store
+from fairtrial.store.checking import damage_behind
 from fairtrial.web.arena import Arena
 from fairtrial.web.board import Board
 from fairtrial.web.compare import Compare
@@ -81,6 +82,8 @@ def make_app(site: Site) -> ASGIApp:
         return _error_page(site, request, status, "Not available", messages.get(status, detail))
 
     def broken(request: Request, error: Exception) -> Response:
+        if damage := damage_behind(error, site.store.address):
+            return refused(request, damage)
         if sentence := sentence_of(error):
             return _error_page(site, request, 400, "Request failed", sentence)
         return _error_page(site, request, 500, "Internal error", report(error, request.url.path))
