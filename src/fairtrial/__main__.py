@@ -1,5 +1,5 @@
 """`python -m fairtrial`."""
 
-from fairtrial.cli.main import main
+from fairtrial.cli.program import main
 
 main()

@@ -35,6 +35,8 @@ from fairtrial.core.errors import (
     InterruptedWorkError,
     Problem,
     ProblemsError,
+    StoreAwayError,
+    StoreBusyError,
     TargetUnusableError,
     WorkersGoneError,
 )
@@ -150,7 +152,7 @@ async def arun(
     return await start_run(store, job, suite.build_scorers(), settings, series, watch, write_plan, facts)
 
 
-def _write_plan(suite: Suite, store: Store) -> Generator[Planned, None, None]:
+def _write_plan(suite: Suite, store: Store, waiting: Waiting) -> Generator[Planned, None, None]:
     plan = {
         "id": suite.plan_id,
         "suite_name": suite.name,
@@ -160,7 +162,7 @@ def _write_plan(suite: Suite, store: Store) -> Generator[Planned, None, None]:
         "folder": str(suite.folder.resolve()),
         "arms": canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.arms))),
     }
-    return write_plan(store, plan, suite.cases(), suite.variables, suite.files())
+    return write_plan(store, plan, suite.cases(), suite.variables, suite.files(), waiting)
 
 
 def feed_of(store: Store, job: Job) -> CaseFeed:
@@ -177,7 +179,8 @@ def feed_of(store: Store, job: Job) -> CaseFeed:
             "suite again; with --cache it reuses the answers to cases that are the same"
         )
     row = {name: getattr(plan, name) for name in ("id", "arms")}
-    return CaseFeed(write_plan(store, row, suite.cases(), suite.variables))
+    waiting = Waiting()
+    return CaseFeed(write_plan(store, row, suite.cases(), suite.variables, waiting=waiting), waiting=waiting)
 
 
 def _suite_of(plan: PlanRecord, options: RunOptions) -> Suite | None:
@@ -198,7 +201,7 @@ async def start_run(
     settings: bytes,
     series: SeriesPlan | None,
     watch: Watch | None,
-    write_plan: Callable[[], Generator[Planned, None, None]] | None = None,
+    write_plan: Callable[[Waiting], Generator[Planned, None, None]] | None = None,
     facts: dict[str, Any] | None = None,
 ) -> Run:
     """Start a new run of a plan, after checking that its MCP servers and targets are available.
@@ -215,7 +218,8 @@ async def start_run(
         judged = any(scorer.needs_judge() for scorer in scorers)
         job = msgspec.structs.replace(job, arms=with_tools(job.arms, inventory), judged=judged)
         with store.lease(job.run_id) as lease:
-            async with CaseFeed(write_plan()) if write_plan else feed_of(store, job) as feed:
+            waiting = Waiting()
+            async with CaseFeed(write_plan(waiting), waiting=waiting) if write_plan else feed_of(store, job) as feed:
                 await feed.wait_for(1)  # then the plan is stored
                 lease.add_run(
                     {
@@ -259,22 +263,34 @@ async def work_on(
     if job.mode != "rescore":
         lease.set_run(status="running", reason=None, ended_at=None)
     analysis_import = asyncio.create_task(_import_analysis(feed))
+    in_store = feed.waiting.call_in_thread
     try:
         async with watch(engine) if watch else nullcontext():
-            await engine.run()
-        if feed.complete:
-            await analysis_import
-        if job.mode == "rescore" and engine.halt is None:
-            _use_scoring(store, lease, job, scoring.number)
-    finally:
-        analysis_import.cancel()
-        if not lease.lost:
-            Waiting(_STATUS_PATIENCE).call(_set_status, store, lease, job, engine.halt)
-            if any(getattr(target, "refused", None) for target in targets.values()):
-                Waiting(_STATUS_PATIENCE).call(_record_what_was_learned, store, lease, job, targets)
+            try:
+                await engine.run()
+                if feed.complete:
+                    await analysis_import
+                if job.mode == "rescore" and engine.halt is None:
+                    await in_store(_use_scoring, store, lease, job, scoring.number)
+            finally:
+                analysis_import.cancel()
+                if not lease.lost:
+                    feed.waiting.longest = _STATUS_PATIENCE
+                    await in_store(_set_status, store, lease, job, engine.halt)
+                    if any(getattr(target, "refused", None) for target in targets.values()):
+                        await in_store(_record_what_was_learned, store, lease, job, targets)
+    except StoreBusyError as error:
+        raise _out_of_touch(job, engine.halt, error) from error
     if engine.halt is not None:
         _raise_if_unfinished(job, engine.halt)
     return Run(store, store.find_run(job.run_id))
+
+
+def _out_of_touch(job: Job, halt: Halt | None, error: StoreBusyError) -> FairtrialError:
+    """Return the error for a session whose store could not be used until its time was over."""
+    goes_on = "the same command" if job.mode == "rescore" else f"`fairtrial resume {job.run_id}`"
+    words = f"{error}; what was stored is safe: once the store can be used, {goes_on} continues"
+    return InterruptedWorkError(f"interrupted, but {words}") if halt and halt.interrupted else StoreAwayError(words)
 
 
 def _record_what_was_learned(store: Store, lease: RunLease, job: Job, targets: dict[str, Target]) -> None:

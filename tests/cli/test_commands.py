@@ -13,8 +13,8 @@ from fairtrial.cli.main import cli
 
 # What help may import of the package; in `commands` and `options` is what is typed.
 LIGHT = {
-    "cli", "cli.main", "cli.options", "cli.output", "core", "core.errors", "core.private", "core.registry", "core.trust",
-    "reports", "reports.format", "reports.formats", "suites", "text", "text.printable", "tracks",
+    "cli", "cli.interrupts", "cli.main", "cli.options", "cli.output", "core", "core.errors", "core.private",
+    "core.registry", "core.trust", "reports", "reports.format", "reports.formats", "suites", "text", "text.printable", "tracks",
     "tracks.interchange.formats",
 }  # fmt: skip
 LIBRARIES = {"click", "colorama", "fairtrial", "msgspec", "typing_extensions"}

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-PROGRAM = "from fairtrial.cli.main import main\nmain()"  # `fairtrial` as text, for what is to come before it
+PROGRAM = "from fairtrial.cli.program import main\nmain()"  # `fairtrial` as text, for what is to come before it
 # To Python, what starts it is a text: the first line of a script takes no blanks in a path, and not every length.
 _SCRIPT = """#!/bin/sh
 '''exec' {python} -IS "$0" "$@"

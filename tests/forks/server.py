@@ -182,7 +182,7 @@ def _run(name: str, args: list[str]) -> None:
     """Do what the program of this name does with these arguments."""
     if name == "fairtrial":
         sys.argv, sys.path[0] = [name, *args], str(Path(sys.executable).parent)
-        import_module("fairtrial.cli.main").main()
+        import_module("fairtrial.cli.program").main()
     elif args[:1] == ["-c"]:
         sys.argv, sys.path[0] = ["-c", *args[2:]], ""
         exec(compile(args[1], "<string>", "exec"), {"__name__": "__main__"})

@@ -4,6 +4,7 @@ import asyncio
 import random
 import tempfile
 from collections.abc import Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -60,28 +61,20 @@ async def test_the_server_is_restarted_in_mid_run(own_server, write_suite, model
     suite = pipeline.load(
         write_suite(targets=["openai:m"], prices=PRICES, scorer="boolean", cases=numbered(300), concurrency=20)
     )
-    reasons: asyncio.Queue[str] = asyncio.Queue()
-    loop = asyncio.get_running_loop()
+    sessions = []
 
-    class Watched:
-        def __init__(self, engine) -> None:
-            self._wait = engine.progress.wait
-            engine._recorder._saver._patience.tell = self.note
+    @asynccontextmanager
+    async def watch(session):
+        sessions.append(session)
+        yield
 
-        def note(self, reason: str) -> None:
-            self._wait(reason)
-            loop.call_soon_threadsafe(reasons.put_nowait, reason)
-
-        async def __aenter__(self) -> None: ...
-        async def __aexit__(self, *_: object) -> None: ...
-
-    work = asyncio.create_task(pipeline.arun(suite, store=store, watch=Watched))
-    while await asyncio.wait_for(reasons.get(), 240):
-        pass  # something was stored
+    work = asyncio.create_task(pipeline.arun(suite, store=store, watch=watch))
+    while not (sessions and sessions[0].progress.done):
+        await asyncio.sleep(0.005)
     await asyncio.to_thread(own_server.stop)
     state.release()
-    while "cannot be reached" not in await asyncio.wait_for(reasons.get(), 240):
-        pass
+    while "waiting: the database cannot be reached" not in sessions[0].progress.held_back():
+        await asyncio.sleep(0.005)
     await asyncio.to_thread(own_server.start)
     run = await work
     _check_nothing_is_lost_or_doubled(run, state, 300)
@@ -243,11 +236,11 @@ def test_without_the_driver_the_extra_is_named(monkeypatch):
         Store("postgresql://me@db.example.com/evals")
 
 
-def test_waiting_ends_when_it_is_stopped():
+def test_waiting_ends_soon_when_it_is_hurried():
     patience = waiting.Waiting()
 
     def out_of_reach() -> None:
-        patience.stop()
+        patience.hurry(0)
         raise StoreUnreachableError("gone")
 
     with pytest.raises(StoreUnreachableError):

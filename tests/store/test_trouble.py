@@ -19,6 +19,7 @@ from fairtrial.core.errors import BadRowError, FairtrialError, StoreError, Targe
 from fairtrial.engine.limits import calls_allowed
 from fairtrial.store import Saver, Store, sqlite
 from fairtrial.store.checking import check_file
+from fairtrial.store.waiting import Waiting
 from fairtrial.workflows.resume import arescore, aresume
 from tests import forks
 from tests.conftest import numbered
@@ -215,24 +216,18 @@ async def test_a_full_disk_with_judges_is_one_sentence(write_suite, store, capfd
 async def test_a_locked_store_is_waited_for(run_suite, store, monkeypatch):
     monkeypatch.setattr(sqlite, "PATIENCE", 0.05)
     store.engine.dispose()  # connections made from now on have no patience of their own
-    locked = asyncio.Event()
 
     with closing(sqlite3.connect(store.address, isolation_level=None, check_same_thread=False)) as other:
-        held = []
-
-        def noticed(reason: str) -> None:
-            held.append(reason)
-            loop.call_soon_threadsafe(locked.set)
-
-        loop = asyncio.get_running_loop()
+        waiting = Waiting()
         other.execute("BEGIN IMMEDIATE")
-        async with Saver(store.write, noticed) as saver:
+        async with Saver(store.write, waiting) as saver:
             saved = saver.save("files", {"sha256": "a", "media": "x", "body": b"1"})
-            await asyncio.wait_for(locked.wait(), 240)
+            while waiting.why() != "another program has locked the store":
+                await asyncio.sleep(0.005)
             assert not saved.done()
             other.execute("ROLLBACK")
             await asyncio.wait_for(saved, 240)
-        assert held[0] == "another program has locked the store" and held[-1] == ""
+        assert waiting.why() == "" and waiting.free_since
 
 
 @pytest.mark.slow

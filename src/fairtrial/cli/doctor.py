@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from fairtrial.cli.asking import load_dotenv
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.main import own_commands
+from fairtrial.cli.start import run_coroutine
 from fairtrial.core import registry
 from fairtrial.reports.formats import OWN
 
@@ -62,14 +63,14 @@ def check_everything(ping: bool, store: str | None, as_json: bool) -> int:
         *_versions(),
         *_extras(),
         *_plugins(),
-        *asyncio.run(_browser()),
+        *run_coroutine(_browser()),
         *_agent_capacity(),
         *_weights(),
         *_models(),
         *_ending(),
         *_store(store),
-        *asyncio.run(_providers()),
-        *(asyncio.run(_pings()) if ping else ()),
+        *run_coroutine(_providers()),
+        *(run_coroutine(_pings()) if ping else ()),
     ]
     if as_json:
         print_json({"findings": [finding._asdict() for finding in findings]})

@@ -11,13 +11,13 @@ from typing import Any
 
 import click
 
+from fairtrial.cli.interrupts import INTERRUPTED, installed
 from fairtrial.cli.options import in_store, typed_store
 from fairtrial.cli.output import clean_streams
 from fairtrial.core import registry
 from fairtrial.core.trust import of_command
 
 _FILES = ("running", "results", "keeping", "judging", "setup")  # of `commands/`, in the order of the list
-EXIT_INTERRUPTED = 130
 _COMMAND = re.compile(r"`(fairtrial [^`]+)`")
 
 
@@ -82,6 +82,7 @@ class Commands(click.Group):
             raise click.UsageError(f"unknown command `{args[0]}`{registry.nearest(args[0], self.list_commands(ctx))}")
         name, command, rest = super().resolve_command(ctx, args)
         ctx.with_resource(of_command(name or ""))
+        installed().started()
         return name, command, rest
 
 
@@ -140,7 +141,7 @@ def _run_command(args: list[str] | None) -> int:
         return 0
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
-        return EXIT_INTERRUPTED
+        return INTERRUPTED
     except Exception as error:
         return _report_error(error, args)
 

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from fairtrial.cli.interrupts import installed
+
 if TYPE_CHECKING:
     from fairtrial.analyse.run import Run
 
@@ -134,7 +136,9 @@ def done_by(body: str, **fixed: Any) -> Callable[[Callable[[], None]], Callable[
     def decorate(typed: Callable[[], None]) -> Callable[..., Any]:
         @wraps(typed)  # click keeps the options on the function
         def call(**values: Any) -> Any:
-            return getattr(import_module(module), function)(**fixed, **values)
+            with installed().starting():
+                home = import_module(module)
+            return getattr(home, function)(**fixed, **values)
 
         return call
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 
 from fairtrial.cli.asking import load_dotenv
-from fairtrial.cli.start import open_store, tune_garbage_collector
+from fairtrial.cli.interrupts import installed
+from fairtrial.cli.start import open_store, run_coroutine, tune_garbage_collector
 
 # Seconds. Pages and runs share one interpreter; a short switch interval keeps pages responsive during a run.
 _SWITCH_INTERVAL = 0.0005
@@ -28,24 +29,18 @@ def serve_pages(host: str, port: int, folder: Path, token: str | None, opens: bo
     sys.setswitchinterval(_SWITCH_INTERVAL)
     if token is not None and len(token) < SHORTEST:
         raise FairtrialError(f"a token of {len(token)} characters is too easy to guess; use at least {SHORTEST}")
-    asyncio.run(serve(host, port, folder, token, store, opens=opens))
+    run_coroutine(serve(host, port, folder, token, store, opens=opens))
 
 
 async def serve(
     host: str, port: int, folder: Path, token: str | None, store: str | None, *, opens: bool, path: str = ""
 ) -> None:
     """Run the web server until it is stopped; open `path` first. Without a token, make one and print it."""
-    import signal
-
     from fairtrial.web.access import link, new_token
     from fairtrial.web.serving import serve_site
     from fairtrial.web.state import cookie_key
 
     stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):  # not available on Windows, where Ctrl-C raises KeyboardInterrupt
-            loop.add_signal_handler(number, stopped.set)
     access_token, key = token or new_token(), None if token else cookie_key()
     server = serve_site(open_store(store, create=True), folder, host=host, port=port, token=access_token, key=key)
     async with server as address:
@@ -54,7 +49,8 @@ async def serve(
         with ExitStack() as on_stop:
             if opens:
                 await asyncio.to_thread(_open_in_browser, login_link, on_stop)
-            await stopped.wait()
+            with installed().stopping_by(stopped.set):
+                await stopped.wait()
         click.echo("saving active runs …", err=True)
 
 

@@ -6,10 +6,13 @@ import asyncio
 import gc
 import sys
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from fairtrial.cli.interrupts import installed
 
 if TYPE_CHECKING:
     from fairtrial.store import Store
@@ -41,8 +44,34 @@ def raise_open_file_limit() -> None:
 
 def run_coroutine(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end; what a user's own functions print goes to stderr, to keep stdout clean."""
-    with redirect_stdout(sys.stderr):
-        return asyncio.run(work)
+    with redirect_stdout(sys.stderr), asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        loop.set_default_executor(_Threads())
+        loop.set_exception_handler(_report)
+        try:
+            return runner.run(_until_interrupted(work))
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+
+
+async def _until_interrupted(work: Coroutine[Any, Any, T]) -> T:
+    task = asyncio.current_task()
+    assert task is not None
+    with installed().stopping_by(task.cancel):
+        return await work
+
+
+class _Threads(ThreadPoolExecutor):
+    """The threads of a loop, which does not wait at its end for those that hang."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        super().shutdown(wait=False, cancel_futures=cancel_futures)
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Report what went wrong where nobody waited for it; that a person interrupted is known already."""
+    if not isinstance(context.get("exception"), KeyboardInterrupt):
+        loop.default_exception_handler(context)
 
 
 def open_store(url: str | None, *, create: bool = False) -> Store:

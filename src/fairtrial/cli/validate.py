@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import click
 import msgspec
 
 from fairtrial import pipeline
 from fairtrial.agents.mcp.preflight import Inventory, preflight
 from fairtrial.cli.documents import print_json, print_plain_json
+from fairtrial.cli.start import run_coroutine
 from fairtrial.config import Suite
 from fairtrial.config.advice import ending_models, lines, warnings
 from fairtrial.config.schema import suite_schema
@@ -46,7 +45,7 @@ def validate_suite(suite: str | None, schema: bool, no_keys: bool, servers: bool
 
 def _tools_of_servers(suite: Suite) -> list[Inventory]:
     """Start the servers of a suite; raise TargetUnusableError with what is wrong with them."""
-    return asyncio.run(preflight(suite.arms, suite.variables.hide))
+    return run_coroutine(preflight(suite.arms, suite.variables.hide))
 
 
 def _report(suite: str, *, placeholders: bool, servers: bool) -> int:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from fairtrial.cli.axis import filled
 from fairtrial.cli.console import Console
+from fairtrial.cli.interrupts import installed
 from fairtrial.cli.layout import LOUD, QUIET, joined_lines
 from fairtrial.cli.tables import short_names
 from fairtrial.core.answer import failure_words
@@ -30,6 +30,8 @@ _LOG_EVERY = 60.0  # seconds without a line in a log
 _FIRST_LOG = 2.0  # a run that is over sooner needs no lines
 _OTHER_LINES = 9  # of the display, besides those of the arms
 _MIN_ARMS = 4
+_STOP = "Ctrl-C stops and keeps everything"
+_STOPPING = "stopping, and storing what has arrived; Ctrl-C again ends at once"
 _ECHO = 4  # columns for the `^C` that a terminal writes: at the end of a full line it would begin another one
 _SCORE_FROM, _SURE_FROM = 10, 20  # answers from which on a score is shown, and is no longer dim
 _MIN_BAR, _MOST_BAR = 8, 60
@@ -44,21 +46,14 @@ def watcher(*, quiet: bool, part: Part | None = None) -> Watch:
 
     @asynccontextmanager
     async def watch(session: Session) -> AsyncIterator[None]:
-        loop = asyncio.get_running_loop()
-        signals = (signal.SIGINT, signal.SIGTERM)
-        for number in signals:
-            with suppress(NotImplementedError):  # not available on Windows, where Ctrl-C raises KeyboardInterrupt
-                loop.add_signal_handler(number, session.interrupt)
         show = _show_nothing if quiet else (_show_live if sys.stderr.isatty() else _log_lines)
         display = asyncio.create_task(show(session, part))
         try:
-            yield
+            with installed().stopping_by(session.interrupt):
+                yield
         finally:
             display.cancel()
             await asyncio.gather(display, return_exceptions=True)
-            for number in signals:
-                with suppress(NotImplementedError):
-                    loop.remove_signal_handler(number)
 
     return watch
 
@@ -101,6 +96,7 @@ class ProgressLog:
         self._tenths = self._tenth()
         self._kinds: set[str] = set(progress.failures)
         self._last = progress.started
+        self._store_waits = self._stopping = False
 
     def _tenth(self) -> int:
         return 10 * self._progress.done // max(1, self._progress.total)
@@ -108,16 +104,25 @@ class ProgressLog:
     def lines(self, now: float) -> list[str]:
         """Return the lines to write now, if any."""
         progress = self._progress
+        lines = self._changes()
         if now - progress.started < _FIRST_LOG:
-            return []
+            return lines
         new = [kind for kind in progress.failures if kind not in self._kinds]
         self._kinds.update(new)
-        lines = [f"{progress.failures[kind]:,} {failure_words(kind)}" for kind in new]
+        lines += [f"{progress.failures[kind]:,} {failure_words(kind)}" for kind in new]
         if self._tenth() > self._tenths or now - self._last >= _LOG_EVERY:
             self._tenths, self._last = self._tenth(), now
             lines.append(progress_line(progress, self._part, self._budget))
             lines += progress.held_back()
         return lines
+
+    def _changes(self) -> list[str]:
+        """Return what cannot wait: that the run is being stopped, and that it waits for its store."""
+        stopping, self._stopping = self._stopping, self._progress.stopping
+        waited, why = self._store_waits, self._progress.store.why()
+        self._store_waits = bool(why)
+        changes = [_STOPPING] if self._stopping and not stopping else []
+        return [*changes, f"waiting: {why}"] if why and not waited else changes
 
 
 def progress_line(progress: Progress, part: Part | None = None, budget: float | None = None) -> str:
@@ -176,7 +181,7 @@ def live_lines(
     lines += [Text(f" {line}") for line in joined_lines(progress_line(progress, part, budget).split(" · "), width)]
     lines += [Text(f" {line}", QUIET) for line in joined_lines(progress.held_back(), width)]
     lines += [Text(f" {line}", LOUD) for line in joined_lines(progress.reasons(), width)]
-    lines.append(Text(" Ctrl-C stops and keeps everything", QUIET))
+    lines.append(Text(f" {_STOPPING if progress.stopping else _STOP}", QUIET))
     for line in lines:
         line.truncate(width, overflow="ellipsis")
     return lines

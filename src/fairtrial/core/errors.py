@@ -6,6 +6,7 @@ FairtrialError            the user has to act: one sentence says what to do; the
 │   ├── StoreBusyError    the store cannot be used for now; nothing was written, and waiting may help
 │   │   ├── StoreLockedError       another program has locked it
 │   │   └── StoreUnreachableError  the connection to the database was lost
+│   ├── StoreAwayError    it could not be used for so long that the work on a run has ended
 │   ├── BadRowError       the store cannot hold this row; other rows are not affected
 │   └── RunLostError      another process has taken over the run that this session worked on
 ├── NoSuchRunError        no run of the store has the name
@@ -88,6 +89,12 @@ class StoreUnreachableError(StoreBusyError):
     """The database does not respond, or the connection to it was lost; it may come back."""
 
     reason = "the database cannot be reached"
+
+
+class StoreAwayError(StoreError):
+    """The store could not be used for so long that the work on a run has ended."""
+
+    exit_code = 2
 
 
 class BadRowError(StoreError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from fairtrial.core.batch import BatchPlace, BatchRecord
@@ -17,17 +16,17 @@ Save = Callable[[BatchRecord, Sequence[BatchPlace]], Awaitable[None]]
 class BatchBook:
     """Reads what earlier sessions left, and writes through the session's own transactions."""
 
-    def __init__(self, store: Store, lease: RunLease, save: Save) -> None:
+    def __init__(self, store: Store, lease: RunLease, save: Save, waiting: Waiting) -> None:
         self.run_id = lease.run_id
-        self._store, self._lease, self._save = store, lease, save
+        self._store, self._lease, self._save, self._waiting = store, lease, save, waiting
         self._records: dict[int, BatchRecord] = {}
         self._pending: dict[str, BatchPlace] = {}
         self._last = 0
 
     async def load(self) -> None:
         """Read the batches of earlier sessions, and the requests in them whose results are not stored."""
-        batches = await asyncio.to_thread(batches_of, self._store, self.run_id)
-        places = await asyncio.to_thread(open_requests, self._store, self.run_id) if batches else []
+        batches = await self._waiting.call_in_thread(batches_of, self._store, self.run_id)
+        places = await self._waiting.call_in_thread(open_requests, self._store, self.run_id) if batches else []
         self._records = {batch.number: batch for batch in batches}
         self._pending = {place.key: place for place in places}
         self._last = max(self._records, default=0)
@@ -46,5 +45,5 @@ class BatchBook:
         await self._save(batch, places)
 
     async def void(self, batch: BatchRecord) -> None:
-        await asyncio.to_thread(Waiting().call, void_batch, self._lease, batch)
+        await self._waiting.call_in_thread(void_batch, self._lease, batch)
         self._pending = {key: place for key, place in self._pending.items() if place.batch != batch.number}

@@ -5,16 +5,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator
 from contextlib import closing
+from contextvars import copy_context
 from types import TracebackType
 
+from fairtrial.core.calling import call_in_thread
 from fairtrial.store.planned import Planned
+from fairtrial.store.waiting import Waiting
 
 
 class CaseFeed:
     """Has the cases of a plan written in a thread, and tells how many are stored."""
 
-    def __init__(self, batches: Generator[Planned, None, None] | None = None, planned: Planned | None = None) -> None:
-        """`batches` writes the cases as it is iterated over, and yields those that are stored; without it all are."""
+    def __init__(
+        self,
+        batches: Generator[Planned, None, None] | None = None,
+        planned: Planned | None = None,
+        waiting: Waiting | None = None,
+    ) -> None:
+        """`batches` writes the cases as it is iterated over, and yields those that are stored; without it all are.
+
+        `waiting` is how long the store is waited for, in `batches` and in the whole session.
+        """
+        self.waiting = waiting or Waiting()
         self.planned, self.complete = planned or Planned(), batches is None
         self._batches = batches
         self._problem: BaseException | None = None
@@ -25,15 +37,19 @@ class CaseFeed:
     async def __aenter__(self) -> CaseFeed:
         if self._batches is not None:
             loop = asyncio.get_running_loop()
-            self._thread = asyncio.ensure_future(asyncio.to_thread(self._write, loop, self._batches))
+            writing = call_in_thread(copy_context().run, self._write, loop, self._batches)
+            self._thread = asyncio.ensure_future(writing)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._closing = True  # what is not stored yet is stored when the run continues
+        if kind is not None:
+            self.waiting.hurry()
         if self._thread is not None:
-            await asyncio.shield(self._thread)
+            await self.waiting.ended(self._thread)
+            self._thread.cancel()  # which leaves a thread that hangs to itself
 
     async def wait_for(self, count: int) -> int:
         """Wait until this many cases are stored, or all there are; return how many are.

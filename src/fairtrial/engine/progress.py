@@ -11,6 +11,7 @@ from fairtrial.core.money import Cost
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.trial import Trial
 from fairtrial.store.totals import ArmTotals
+from fairtrial.store.waiting import Waiting
 
 _NORMAL_95 = 1.96
 _STILL = 30.0  # seconds without an answer that are worth saying
@@ -66,12 +67,9 @@ class Progress:
         self.before = 0  # trials finished by earlier sessions
         self.patient = False  # answers come in batches, so that hours without one are nothing to remark on
         self.note = ""  # why the run is slower than requested
+        self.stopping = False  # a person has interrupted it
         self.growing = False  # cases are still being read, so the totals grow
-        self.waiting = ""  # why all writes wait: another program has locked the store, or it cannot be reached
-
-    def wait(self, reason: str) -> None:
-        """Note why the store cannot be written for now; an empty reason: it can."""
-        self.waiting = reason
+        self.store = Waiting()  # how the session waits for its store
 
     def plan(self, totals: Iterable[int], *, growing: bool) -> None:
         """Set the number of trials of each arm."""
@@ -128,8 +126,9 @@ class Progress:
     def held_back(self) -> list[str]:
         """Return what holds the run back at the moment, in words."""
         held = [*self.held(), *([self.note] if self.note else [])]
-        held += [f"waiting: {self.waiting}"] if self.waiting else []
-        still = time.monotonic() - self.latest
+        if why := self.store.why():
+            return [*held, f"waiting: {why}"]  # and so no answer can be stored, and none counts
+        still = time.monotonic() - max(self.latest, self.store.free_since)
         return [*held, f"no answer for {still:.0f} s"] if still >= _STILL and not self.patient else held
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -26,6 +25,7 @@ from fairtrial.store.waiting import Waiting
 
 T = TypeVar("T")
 SLICE = 250  # cases read at a time
+_AT_ONCE = 4
 _ELSEWHERE = -1  # where a verdict of another run is stored: in none of this run's scorings
 
 
@@ -38,21 +38,16 @@ class CaseSlice(NamedTuple):
 
 
 class StoreReader:
-    """Reads in its own threads, so that nothing else can block them."""
+    """Reads in threads of its own, so that nothing else can block them."""
 
-    def __init__(self, store: Store, job: Job, scoring: int) -> None:
+    def __init__(self, store: Store, job: Job, scoring: int, waiting: Waiting) -> None:
         self._store, self._job, self._scoring = store, job, scoring
         self._files = FileCache(self._load_file)
-        self._threads = ThreadPoolExecutor(4, thread_name_prefix="fairtrial-reader")
-        self._waiting = Waiting()
-
-    def close(self) -> None:
-        """Shut down the threads."""
-        self._waiting.stop()
-        self._threads.shutdown(wait=False)
+        self._waiting, self._at_once = waiting, asyncio.Semaphore(_AT_ONCE)
 
     async def _read(self, function: Callable[..., T], *args: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._waiting.call, function, *args)
+        async with self._at_once:
+            return await self._waiting.call_in_thread(function, *args)
 
     async def slice(self, positions: Sequence[int]) -> CaseSlice:
         """Return these cases, in this order."""

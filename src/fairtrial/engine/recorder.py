@@ -22,6 +22,7 @@ from fairtrial.store import Saver, rows
 from fairtrial.store.batches import batch_row, request_row
 from fairtrial.store.lease import RunLease
 from fairtrial.store.ledger import ledger_row
+from fairtrial.store.waiting import Waiting
 
 _LARGE = 2**19  # bytes; the changes of a trial that are unpacked in a thread
 _ROUNDING_ERROR = 1e-12  # USD; smaller amounts are floating-point rounding errors
@@ -30,9 +31,7 @@ _ROUNDING_ERROR = 1e-12  # USD; smaller amounts are floating-point rounding erro
 class Recorder:
     """Writes one session's rows and keeps its budget up to date."""
 
-    def __init__(
-        self, lease: RunLease, job: Job, scoring: Scoring, spent: float, waiting: Callable[[str], None]
-    ) -> None:
+    def __init__(self, lease: RunLease, job: Job, scoring: Scoring, spent: float, waiting: Waiting) -> None:
         self._job, self._scoring = job, scoring
         self._saver = Saver(lease.write, waiting, lease.keep_late)
         self.budget = Budget(job.settings.budget_usd, spent, keep=self._save_at_risk)
@@ -41,11 +40,11 @@ class Recorder:
         await self._saver.__aenter__()
         return self
 
-    async def __aexit__(self, *exception: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None = None, *exception: object) -> None:
         try:
             await self._close_ledger()
         finally:
-            await self._saver.__aexit__(*exception)
+            await self._saver.__aexit__(kind, *exception)
 
     async def _save_at_risk(self, usd: float) -> None:
         await self._saver.save("ledgers", ledger_row(self._job.run_id, usd))

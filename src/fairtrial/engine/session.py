@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack
-from typing import Any
 
 import msgspec
 
@@ -67,15 +65,15 @@ class Engine:
         self._patience = Patience(self.job.settings.concurrency)
         self._answered: set[str] = set()
         self._given_up: dict[str, str] = {}  # targets that stopped working; the others continue without them
-        self._opening: asyncio.Task[Any] | None = None
-        self._lanes_task: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None  # what an interrupt cancels
         self._feed, progress.growing = feed, not feed.complete
         self._order_key, self._order = order_key, case_order(None, 0)  # drawn when all cases are stored
         self._decision: Decision | None = None
         self._case_completed = asyncio.Event()  # wakes lanes that were too far ahead
-        self._reader = StoreReader(store, self.job, scoring.number)
-        self._recorder = Recorder(lease, self.job, scoring, spent, progress.wait)
-        self._book = BatchBook(store, lease, self._recorder.save_batch)
+        self._waiting = progress.store = feed.waiting
+        self._reader = StoreReader(store, self.job, scoring.number, self._waiting)
+        self._recorder = Recorder(lease, self.job, scoring, spent, self._waiting)
+        self._book = BatchBook(store, lease, self._recorder.save_batch, self._waiting)
         self._executor = self._executor_of(targets, scoring)
         self._with_workspaces = {arm.target.id for arm in job.arms if _uses_workspace(arm.target.kind)}
         progress.held = self._executor.held
@@ -94,52 +92,40 @@ class Engine:
 
     def interrupt(self) -> None:
         """Stop now: cancel calls in flight and keep everything already answered."""
-        self.halt = Halt("interrupted", interrupted=True)
-        if self._lanes_task is not None:
-            self._lanes_task.cancel()
-        elif self._opening is not None:
-            self._opening.cancel()
+        self._waiting.hurry()
+        if (self._task is not None and self._task.done()) or (self.halt is not None and self.halt.interrupted):
+            return
+        self.halt, self.progress.stopping = Halt("interrupted", interrupted=True), True
+        if self._task is not None:
+            self._task.cancel()
 
     async def run(self) -> None:
         """Work until nothing is left to do, or until `halt` says why the run stopped."""
+        async with self._recorder:
+            self._task = asyncio.create_task(self._work())
+            if self.halt is not None:
+                self._task.cancel()
+            try:
+                await self._task
+            except asyncio.CancelledError:
+                self._waiting.hurry()
+                self._task.cancel()
+                await asyncio.gather(self._task, return_exceptions=True)
+                if self.halt is None or not self.halt.interrupted:
+                    raise
+            except WorkersGoneError as error:
+                self._stop(Halt(str(error), workerless=True))
+
+    async def _work(self) -> None:
         if self.progress.patient and not self.job.fresh:
             await self._book.load()
         try:
-            async with self._recorder, AsyncExitStack() as stack:  # an executor's last costs are recorded
-                if await self._open(stack):
-                    await self._work()
-        except WorkersGoneError as error:
-            self._stop(Halt(str(error), workerless=True))
-        finally:
-            self._reader.close()
-
-    async def _open(self, stack: AsyncExitStack) -> bool:
-        """Open the executor, whose workers may take long to start; return False if that was interrupted."""
-        task = self._opening = asyncio.current_task()
-        try:
-            await stack.enter_async_context(self._executor)
-        except asyncio.CancelledError:
-            if task is None or self.halt is None or not self.halt.interrupted:
-                raise
-            task.uncancel()
-            return False
-        finally:
-            self._opening = None
-        return True
-
-    async def _work(self) -> None:
-        self._lanes_task = asyncio.create_task(self._all_lanes())
-        try:
-            await self._lanes_task
-            if self._given_up:
-                self._stop(Halt("; ".join(self._given_up.values())))
-        except asyncio.CancelledError:
-            self._lanes_task.cancel()
-            await asyncio.gather(self._lanes_task, return_exceptions=True)
-            if self.halt is None or not self.halt.interrupted:
-                raise
+            async with self._executor:  # its last costs are recorded
+                await self._all_lanes()
         except BaseExceptionGroup as group:
             raise _first_exception(group) from group
+        if self._given_up:
+            self._stop(Halt("; ".join(self._given_up.values())))
 
     async def _all_lanes(self) -> None:
         await self._draw_order()

@@ -59,7 +59,8 @@ class AdvisoryLock:
     def release(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            connection.close()  # which ends the session, and with it the lock
+            connection.invalidate()  # which ends the session, and with it the lock; a reply would be waited for
+            connection.close()
 
     def __enter__(self) -> AdvisoryLock:
         return self if self._connection is not None else self.acquire(timeout=math.inf)

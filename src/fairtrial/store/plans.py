@@ -24,28 +24,37 @@ _BATCH = 2500  # cases written at a time: a run waits for all of them, other wri
 
 
 def write_plan(
-    store: Store, plan: dict[str, Any], cases: Iterable[Case], variables: Variables, files: Iterable[File] = ()
+    store: Store,
+    plan: dict[str, Any],
+    cases: Iterable[Case],
+    variables: Variables,
+    files: Iterable[File] = (),
+    waiting: Waiting | None = None,
 ) -> Generator[Planned, None, None]:
     """Write a plan, the files of its cases, and stream the cases; yield those that are stored so far.
 
     Cases are written in batches, so that other writers do not have to wait for all of them. A plan that is complete is
     not written again; one that was left unfinished is continued.
     """
+    waiting = waiting or Waiting()
     with store.dialect.lock(f"plan-{plan['id']}"):
-        planned, complete = begin_plan(store, plan)
+        planned, complete = waiting.call(begin_plan, store, plan)
         yield planned
         if complete:
             return
         for file in files:
-            _add_file(store, plan["id"], file)
+            waiting.call(_add_file, store, plan["id"], file)
         stream = (rows.case_row(plan["id"], case, variables) for case in islice(cases, planned.cases, None))
         while batch := list(islice(stream, _BATCH)):
-            Waiting().call(_add_cases, store, batch)
+            waiting.call(_add_cases, store, batch)
             planned = planned.with_rows(batch)
             yield planned
-        with store.writing() as connection:
-            whole = update(schema.plans).where(schema.plans.c.id == plan["id"])
-            connection.execute(whole.values(case_count=planned.cases))
+        waiting.call(_complete, store, plan["id"], planned.cases)
+
+
+def _complete(store: Store, plan_id: str, count: int) -> None:
+    with store.writing() as connection:
+        connection.execute(update(schema.plans).where(schema.plans.c.id == plan_id).values(case_count=count))
 
 
 def _add_cases(store: Store, batch: list[dict[str, Any]]) -> None:

@@ -24,7 +24,7 @@ from fairtrial.core.secrets import SHORTEST
 from fairtrial.store import schema
 from fairtrial.store.advisory import AdvisoryLock
 from fairtrial.store.dialect import InsertRows, Lock, bad_row, translated
-from fairtrial.store.waiting import PAUSE, Waiting
+from fairtrial.store.waiting import PAUSE, current
 
 OLDEST = 13  # the first version that can tell whether a transaction was committed
 # A connection that leads nowhere, as after a firewall has dropped it, is noticed after about a minute.
@@ -33,6 +33,7 @@ _CONNECTION = {
     "keepalives_idle": "30",
     "keepalives_interval": "10",
     "keepalives_count": "3",
+    "tcp_user_timeout": "60000",  # what was sent and is not acknowledged, which keepalives do not look at
     "client_encoding": "utf8",
 }
 _SETTINGS = """\
@@ -181,7 +182,7 @@ class Postgresql:
                 found: str | None = connection.scalar(query, {"number": number})
                 return found
 
-        waiting = Waiting()
+        waiting = current()
         while (known := waiting.call(status)) == "in progress":
             time.sleep(PAUSE)
         return known == "committed"

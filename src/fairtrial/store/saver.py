@@ -1,10 +1,9 @@
-"""Group commits: many coroutines wait until their row is durable, one thread writes."""
+"""Group commits: many coroutines wait until their row is durable, and one thread at a time writes."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from fairtrial.core.errors import BadRowError, RunLostError
@@ -33,18 +32,17 @@ class Saver:
     def __init__(
         self,
         write: Callable[[Rows], None],
-        waiting: Callable[[str], None] = lambda _: None,
+        waiting: Waiting | None = None,
         keep_late: KeepLate = lambda _: None,
     ) -> None:
-        """`waiting` is called from a thread with why the store cannot be written for now, and with "" once it can.
+        """`waiting` is how long a store that cannot be written for now is waited for.
 
         Once `write` has raised RunLostError, what was paid for is given to `keep_late`, and every wait raises it.
         """
-        self._write, self._keep_late, self._patience = write, keep_late, Waiting(tell=waiting)
+        self._write, self._keep_late, self._waiting = write, keep_late, waiting or Waiting()
         self._lost: RunLostError | None = None
         self._entries: list[_Entry] = []
         self._wake = asyncio.Event()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="fairtrial-saver")
         self._task: asyncio.Task[None] | None = None
         self._error: BaseException | None = None
         self._one_at_a_time = asyncio.Lock()
@@ -53,15 +51,13 @@ class Saver:
         self._task = asyncio.create_task(self._commit_forever())
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
         assert self._task is not None
-        self._patience.stop()  # after Ctrl-C, do not wait for a lock or a server
+        if kind is not None:
+            self._waiting.hurry()
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
-        try:
-            await self.flush()
-        finally:
-            self._thread.shutdown(wait=True)
+        await self.flush()
         error = self._error or self._lost
         if error is not None:
             raise error
@@ -100,7 +96,7 @@ class Saver:
         if not entries:
             return
         try:
-            errors = await asyncio.get_running_loop().run_in_executor(self._thread, self._write_all, entries)
+            errors = await self._waiting.in_thread(self._write_all, entries)
         except Exception as error:  # nothing can be stored any more, so all waiters must know
             self._error = error
             errors = [error] * len(entries)
@@ -118,7 +114,7 @@ class Saver:
         """Write the rows in one transaction, or one by one if any of them can never be stored."""
         if self._lost is None:
             try:
-                self._patience.call(self._write, _by_table(entries))  # paid answers must not be lost
+                self._waiting.call(self._write, _by_table(entries))  # paid answers must not be lost
             except BadRowError as error:
                 if len(entries) == 1:
                     return [error]
@@ -128,7 +124,7 @@ class Saver:
             else:
                 return [None] * len(entries)
         late = [Paid(entry.table, entry.row, entry.cost) for entry in entries if entry.cost is not None]
-        self._patience.call(self._keep_late, late)
+        self._waiting.call(self._keep_late, late)
         return [self._lost] * len(entries)
 
 
