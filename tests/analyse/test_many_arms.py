@@ -22,6 +22,7 @@ from fairtrial.config import RunOptions
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.many_arms import MOST_ARMS
 from fairtrial.pipeline import load
+from fairtrial.present.charts import points
 from fairtrial.present.figures import Links
 from fairtrial.present.run_view import RunView
 from fairtrial.reports.export import write_text
@@ -180,3 +181,18 @@ def test_the_width_of_a_column_is_worked_out_once():
         return Counted.asked
 
     assert asked(400) < 3 * asked(200)
+
+
+def test_labels_of_points_are_placed_for_the_best_only(monkeypatch):
+    """Each label is held against all points: with as many labels as points, that would be their square."""
+    tried = []
+    overlap = points._overlap
+    monkeypatch.setattr(points, "_overlap", lambda a, b: tried.append(1) or overlap(a, b))
+
+    def work(count):
+        tried.clear()
+        drawn = [points.Point(f"arm-{n}", 1 + n % 97, 100 * n / count, (0.0, 100.0)) for n in range(count)]
+        points.scatter(drawn, x_name="cost")
+        return len(tried)
+
+    assert 0 < work(600) < 3 * work(300)

@@ -28,7 +28,7 @@ from fairtrial.store.todo import status_of
 from fairtrial.store.transcripts import turn_rows
 
 _SLICE = 500
-_BATCH = 200
+_BATCH, _MOST_HELD = 200, 10_000_000  # trials that are read at once, and characters of their answers and traces
 
 
 class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,12 +207,18 @@ class StoredRun(Brief):
 
     def trials_at(self, places: Iterable[Place]) -> Iterator[TrialRecord]:
         """Yield the stored trials at these places, in this order; places without a trial are passed over."""
-        upcoming = iter(places)
-        while batch := list(islice(upcoming, _BATCH)):
+        return (trial for _, trial in self.found_at(places))
+
+    def found_at(self, places: Iterable[Place]) -> Iterator[tuple[Place, TrialRecord]]:
+        """Yield the same trials with their places."""
+        upcoming, size = iter(places), 1
+        while batch := list(islice(upcoming, size)):
             cases = {case.position: case for case in self.store.cases_at(self.plan.id, [*{p.case: p for p in batch}])}
             stored = self.store.trial_rows(self.id, self.record.scoring, places=batch)
             rows = {place_of(row): row for row in stored}
-            yield from (self._trial(rows[place], cases[place.case]) for place in batch if place in rows)
+            long = sum(map(_length, rows.values())) > _MOST_HELD
+            size = max(1, size // 2) if long else min(_BATCH, 2 * size)
+            yield from ((place, self._trial(rows.pop(place), cases[place.case])) for place in batch if place in rows)
 
     def trial(self, name: str) -> TrialRecord:
         """Return one trial by its id or an unambiguous prefix of it."""
@@ -221,8 +227,7 @@ class StoredRun(Brief):
 
     def trial_at(self, place: Place) -> TrialRecord | None:
         """Return the trial of that case, arm and repeat; None if it has not been run."""
-        matches = (trial for here, trial in self.placed_trials(place[0], 1) if here == place)
-        return next(matches, None)
+        return next(self.trials_at([place]), None)
 
     def chat_at(self, place: Place, case: Case) -> Chat | None:
         """Return the messages that the answer at this place replies to; None if the prompt could not be filled in."""
@@ -317,3 +322,8 @@ class StoredRun(Brief):
             return ""
         reported = row["tool_calls"] is not None
         return arm.condition.missing(ToolUse(tools=decode(row["tools"]) or {}) if reported else None)
+
+
+def _length(row: dict[str, Any]) -> int:
+    """Return about how much memory a row takes."""
+    return len(row["answer"] or "") + len(row["trace"] or b"")

@@ -32,7 +32,7 @@ def show_drift(runs: tuple[str, ...], branch: str | None, store: str | None, as_
 def _names(store: Store, branch: str | None) -> list[str]:
     """Return the tags, or the ids of a branch's runs, of the suite that was run last, the oldest first."""
     latest = store.find_run("latest")
-    own = [run for run in reversed(store.runs()) if run.suite_name == latest.suite_name]
+    own = store.runs_of(latest.suite_name)[::-1]
     if branch is not None:
         return [run.id for run in own if facts_of(run)["branch"] == branch and run.status == "completed"]
     tags = {run_id: name for name, run_id in sorted(store.tags().items(), reverse=True)}

@@ -21,6 +21,7 @@ from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import shortened
 from fairtrial.present.words.asked import asked_brief
 from fairtrial.reports.json import document
+from fairtrial.store.browsing import RunQuery, runs_page
 from fairtrial.text.printable import printable
 
 _MIN_SUITE, _MAX_SUITE, _MIN_LEADS, _MAX_LEADS = 14, 32, 14, 34
@@ -31,11 +32,11 @@ _MOST_ARMS, _MOST_TRIALS = 12, 50_000  # in larger runs it takes too long to fin
 def list_runs(limit: int, ids: bool, plain: bool, store: str | None, as_json: bool) -> None:
     """Print the newest runs of the store."""
     opened = open_store(store)
-    records = opened.runs()
+    records, total = runs_page(opened, RunQuery(), 0, limit)
     tags: dict[str, list[str]] = {}
     for name, run_id in sorted(opened.tags().items()):
         tags.setdefault(run_id, []).append(name)
-    runs = [Run(opened, record) for record in records[:limit]]
+    runs = [Run(opened, record) for record in records]
     summaries = [run.summary() for run in runs]
     if as_json:
         print_json({"runs": [{**document(summary), "tags": tags.get(summary.run_id, [])} for summary in summaries]})
@@ -43,7 +44,7 @@ def list_runs(limit: int, ids: bool, plain: bool, store: str | None, as_json: bo
     if not records:
         click.echo("No runs in this store yet; `fairtrial run SUITE` starts one.")
         return
-    _print(runs, summaries, tags, len(records), ids=ids, plain=plain)
+    _print(runs, summaries, tags, total, ids=ids, plain=plain)
 
 
 class _Leaders(NamedTuple):

@@ -329,4 +329,4 @@ def _to_look(run: Run, summary: RunSummary, *, stored: bool) -> list[tuple[str, 
 
 def _name(run: Run) -> str:
     """Return how a command names the run: not at all if it is the latest."""
-    return "" if run.store.runs()[0].id == run.id else f" {run.record.number}"
+    return "" if run.store.newest_run().id == run.id else f" {run.record.number}"

@@ -31,6 +31,7 @@ from fairtrial.text.printable import counted, one_line, printable
 _MOST_SHOWN = 50
 _INDENT = 13  # columns before a text
 _LINES = 2  # of each text, unless the whole is asked for
+_MOST_READ = 10_000  # characters of a text, to find these lines
 
 
 class Filters(NamedTuple):
@@ -188,7 +189,7 @@ def _print_block(console: Any, trial: TrialRecord, *, repeats: bool, full: bool)
 def _print_text(console: Any, name: str, text: str, *, full: bool) -> None:
     """Print a named text, indented; without `full`, on one or two lines."""
     width = max(20, console.width - _INDENT)
-    lines = printable(text).splitlines() if full else [one_line(text)]
+    lines = printable(text).splitlines() if full else [one_line(text[:_MOST_READ])]
     wrapped = [piece for line in lines for piece in Text(line).wrap(console, width) or [Text("")]]
     if not full and len(wrapped) > _LINES:
         wrapped = wrapped[:_LINES]

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from rapidfuzz.distance import Indel
 
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
-_MAX_WORDS = 3000  # of each text
+_MAX_WORDS, _MAX_CHARACTERS = 3000, 100_000  # of each text
 
 
 class DiffPart(NamedTuple):
@@ -20,7 +20,7 @@ class DiffPart(NamedTuple):
 
 def word_diff(expected: str | None, answer: str | None) -> list[DiffPart] | None:
     """Return what both texts have, what the answer lacks and what it adds; None if a text is empty or too long."""
-    if not expected or not answer:
+    if not expected or not answer or max(len(expected), len(answer)) > _MAX_CHARACTERS:
         return None
     a, b = _WORDS.findall(expected), _WORDS.findall(answer)
     if len(a) > _MAX_WORDS or len(b) > _MAX_WORDS:

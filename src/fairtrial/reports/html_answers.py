@@ -85,12 +85,13 @@ def _compressed(texts: Sequence[bytes]) -> bytes:
 def _entry(trials: Sequence[Judged], columns: dict[str, int], piece: int) -> list[Any]:
     """List id, beginning of the question, kinds, piece, and the score of every arm: a mean, or why there is none."""
     case = trials[0][0]
+    by_arm: dict[str, list[TrialRecord]] = {}
+    for trial, _ in trials:
+        by_arm.setdefault(trial.arm, []).append(trial)
     scores: list[Any] = [None] * len(columns)
-    for column, name in enumerate(columns):
-        own = [trial for trial, _ in trials if trial.arm == name]
+    for name, own in by_arm.items():
         values = [trial.score for trial in own if trial.score is not None]
-        if own:
-            scores[column] = round(100 * sum(values) / len(values), 2) if values else own[0].status
+        scores[columns[name]] = round(100 * sum(values) / len(values), 2) if values else own[0].status
     kinds = [kind for kind in (case.category, case.difficulty, *case.tags) if kind]
     return [case.case_id, _cut(case.input, _SNIPPET), kinds, piece, scores]
 

@@ -8,12 +8,14 @@ from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Select, and_, case, func, or_, select
 
+from fairtrial.core.place import Place
 from fairtrial.core.variables import display
 from fairtrial.store import schema
 from fairtrial.store.case_kinds import tagged_cases
 from fairtrial.store.columns import column_batches
 from fairtrial.store.rows import decode
 from fairtrial.store.store import RunRecord, Store, run_query
+from fairtrial.store.todo import status_of
 from fairtrial.store.types import json_text
 
 Show = Literal["all", "differing", "low", "hard", "failed", "unscored", "disagreeing", "claims"]
@@ -251,6 +253,46 @@ def snippets(store: Store, run: RunRecord, positions: Sequence[int], length: int
         trials.c.run_id == run.id, trials.c.case_position.in_(positions), trials.c.repeat == 0
     )
     return {(case, arm): display(words) for case, arm, words in store.fetch(query)}
+
+
+class FirstAnswer(NamedTuple):
+    """An arm's first answer to a case: its score, else its status, and how it begins, or why there is none."""
+
+    score: float | None
+    status: str
+    text: str
+
+
+def first_answers(store: Store, run: RunRecord, position: int, length: int) -> dict[int, FirstAnswer]:
+    """Return each arm's first answer to a case, by arm, with the beginning of its text."""
+    trials, scores = schema.trials, schema.scores
+    text = func.substr(func.coalesce(trials.c.answer, trials.c.failure_message, ""), 1, length)
+    columns = (
+        trials.c.failure_kind,
+        scores.c.value.label("score_value"),
+        scores.c.unscored_kind.label("score_unscored_kind"),
+    )
+    query = (
+        select(trials.c.arm_position, text.label("text"), *columns)
+        .outerjoin(scores, and_(schema.same_trial(trials, scores), scores.c.scoring == run.scoring))
+        .where(trials.c.run_id == run.id, trials.c.case_position == position, trials.c.repeat == 0)
+    )
+    return {
+        row["arm_position"]: FirstAnswer(row["score_value"], status_of(row), display(row["text"]))
+        for row in store.fetch_dicts(query)
+    }
+
+
+def repeats_near(store: Store, run_id: str, place: Place, most: int) -> list[int]:
+    """Return the repeats of an arm's answer to a case that are stored, at most this many before this one and after."""
+    trials = schema.trials
+    query = select(trials.c.repeat).where(
+        trials.c.run_id == run_id,
+        trials.c.case_position == place.case,
+        trials.c.arm_position == place.arm,
+        trials.c.repeat.between(place.repeat - most, place.repeat + most),
+    )
+    return [number for (number,) in store.fetch(query.order_by(trials.c.repeat))]
 
 
 def stored_trials(store: Store, run_id: str) -> int:

@@ -11,7 +11,21 @@ from typing import Any
 
 import msgspec
 from filelock import Timeout
-from sqlalchemy import Connection, Executable, Select, Table, and_, case, delete, func, or_, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Executable,
+    Select,
+    Table,
+    and_,
+    case,
+    delete,
+    func,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
 from fairtrial.core.errors import FairtrialError, NoSuchRunError, StoreError
 from fairtrial.core.experiment import Arm, Case
@@ -32,6 +46,7 @@ RANDOM = "random"  # the order in which a run asks its cases
 _PATIENCE = 1.0
 _AT_ONCE = 500  # whole trials in memory
 _SCORE = RowHash(schema.scores, "score_")
+_LONGEST_NUMBER = 10  # digits of a run's
 _TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}")
 
 
@@ -222,6 +237,27 @@ class Store:
         """Return all runs, newest first."""
         return self.runs_in(run_query().order_by(schema.runs.c.number.desc()))
 
+    def runs_of(self, suite: str) -> list[RunRecord]:
+        """Return all runs of a suite, newest first."""
+        query = run_query().where(schema.plans.c.suite_name == suite)
+        return self.runs_in(query.order_by(schema.runs.c.number.desc()))
+
+    def newest_run(self) -> RunRecord:
+        """Return the run that was created last."""
+        newest = self.runs_in(run_query().order_by(schema.runs.c.number.desc()).limit(1))
+        if not newest:
+            raise NoSuchRunError("there is no run in this store yet; `fairtrial run SUITE` creates one")
+        return newest[0]
+
+    def candidates(self, *names: str) -> list[RunRecord]:
+        """Return the runs whose id or series begins with one of these names, or that have it as their number."""
+        runs = schema.runs
+        may_be: list[ColumnElement[bool]] = []
+        for name in names:
+            may_be += [column.istartswith(name, autoescape=True) for column in (runs.c.id, runs.c.series_id)]
+            may_be += [runs.c.number == int(name)] if name.isdecimal() and len(name) < _LONGEST_NUMBER else []
+        return self.runs_in(run_query().where(or_(*may_be)).order_by(runs.c.number.desc()))
+
     def runs_in(self, query: Select[Any]) -> list[RunRecord]:
         """Return the runs that a `run_query` selects."""
         return [self.with_live_status(RunRecord(**row)) for row in self.fetch_dicts(query)]
@@ -241,12 +277,11 @@ class Store:
 
     def find_run(self, name: str) -> RunRecord:
         """Return the run with this id, tag, number or unambiguous id prefix, or the `latest`."""
-        all_runs = self.runs()
-        if not all_runs:
-            raise NoSuchRunError("there is no run in this store yet; `fairtrial run SUITE` creates one")
+        newest = self.newest_run()
         if name == "latest":
-            return all_runs[0]
+            return newest
         tagged = self.tags().get(name)
+        all_runs = self.candidates(name, tagged or name)
         matches = [run for run in all_runs if run.id in (name, tagged)]
         matches = matches or [run for run in all_runs if str(run.number) == name]
         matches = matches or [run for run in all_runs if run.id.startswith(name)]
@@ -269,7 +304,8 @@ class Store:
 
     def find_runs(self, name: str) -> list[RunRecord]:
         """Return the run with this id or tag, or all runs of the series with this id or tag, oldest first."""
-        all_runs, tags = self.runs(), self.tags()
+        tags = self.tags()
+        all_runs = self.candidates(name, tags.get(name, name))
         if name not in tags and any(str(run.number) == name for run in all_runs):
             return [self.find_run(name)]
         prefix = tags.get(name, name)
@@ -284,7 +320,8 @@ class Store:
         """Return the runs of this series, or of the series that this run belongs to, oldest first."""
         runs = self.find_runs(name)
         series = runs[0].series_id
-        return runs if series is None else [run for run in self.runs()[::-1] if run.series_id == series]
+        of_series = run_query().where(schema.runs.c.series_id == series).order_by(schema.runs.c.number)
+        return runs if series is None else self.runs_in(of_series)
 
     def plan(self, plan_id: str) -> PlanRecord:
         """Return a stored plan."""
@@ -344,8 +381,9 @@ class Store:
             .outerjoin(scores, and_(schema.same_trial(table, scores), scores.c.scoring == scoring))
             .where(table.c.run_id == run_id, table.c.case_position >= first)
             .order_by(*schema.place(table))
-            .execution_options(yield_per=_AT_ONCE)
         )
+        if self.dialect.name != "sqlite":  # whose driver reads one row at a time anyway, and answers may be very long
+            query = query.execution_options(yield_per=_AT_ONCE)
         if count is not None:
             query = query.where(table.c.case_position < first + count)
         if cases is not None:
@@ -403,5 +441,5 @@ def check_tag(store: Store, name: str) -> None:
     """Refuse a name that could be confused with an id or is hard to type."""
     if not _TAG.fullmatch(name) or name == "latest":
         raise FairtrialError(f"`{name}` is not a valid name: use up to 64 letters, digits, dots, dashes; not `latest`")
-    if any(run.id.startswith(name) or (run.series_id or "").startswith(name) for run in store.runs()):
+    if any(run.id.startswith(name) or (run.series_id or "").startswith(name) for run in store.candidates(name)):
         raise FairtrialError(f"`{name}` is the start of an existing id: choose another name")

@@ -8,6 +8,7 @@ from typing import Any
 from starlette.datastructures import QueryParams
 
 from fairtrial.analyse.run import Run
+from fairtrial.core.many_arms import MOST_ARMS
 from fairtrial.store import browsing
 from fairtrial.store.browsing import SHOWS, CaseCell, CaseQuery
 from fairtrial.web.cache import patience
@@ -34,11 +35,19 @@ def grid(site: Site, run: Run, params: QueryParams, order: Sequence[str] = ()) -
     cells: dict[tuple[int, int], CaseCell] = {
         (cell.case, cell.arm): cell for cell in browsing.cells(site.store, run.record, positions)
     }
-    columns = sorted(run.plan_arms, key=lambda arm: order.index(arm.name) if arm.name in order else len(order))
+    place = {name: number for number, name in enumerate(order)}
+    arms = sorted(run.plan_arms, key=lambda arm: place.get(arm.name, len(order)))
+    whole = params.get("arms") == "all"
+    columns = arms if whole else arms[:MOST_ARMS]
     many = len(columns) > _MAX_ANSWERS
     view = "scores" if params.get("view") == "scores" or many else ""
     texts = {} if view else browsing.snippets(site.store, run.record, positions, _SNIPPET)
-    kept = {**query._asdict(), "show": "" if query.show == "all" else query.show, "view": view}
+    kept = {
+        **query._asdict(),
+        "show": "" if query.show == "all" else query.show,
+        "view": view,
+        "arms": "all" if whole else "",
+    }
     return {
         "grid": None
         if everything is None
@@ -53,6 +62,7 @@ def grid(site: Site, run: Run, params: QueryParams, order: Sequence[str] = ()) -
             for case in cases
         ],
         "columns": columns,
+        "more_arms": len(arms) - len(columns),
         "case_query": query,
         "kept": kept,
         "kinds": site.cache.constant(f"kinds/{run.plan.id}", lambda: browsing.kinds_of_cases(site.store, run.plan.id)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,6 +18,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.place import Place
 from fairtrial.present.word_diff import word_diff
+from fairtrial.store import browsing
 from fairtrial.store.files import attachments, contents
 from fairtrial.web.grid import case_query, is_position
 from fairtrial.web.site import Site, url
@@ -43,8 +45,14 @@ class Trials:
         """Show the same case under every arm, side by side."""
         run, (position,) = self._site.run(request.path_params["run"]), _positions(request, "case")
         case = _case_of(run, position)
-        trials = list(run.placed_trials(position, 1))
-        judgements = {place: run.judgements_at(place) for place, _ in trials[:_MAX_JUDGED]}
+        most = max(1, min(_MAX_REPEATS, _MAX_SHOWN // len(run.plan_arms)))
+        places = [Place(position, arm.position, repeat) for arm in run.plan_arms for repeat in range(most)]
+        stored = {cell.arm: cell.trials for cell in browsing.cells(run.store, run.record, [position])}
+        trials: dict[int, list[tuple[Place, _ShortenedTrial]]] = {}
+        for place, trial in run.found_at(places):
+            trials.setdefault(place.arm, []).append((place, _shortened(trial)))
+        judged = [place for own in trials.values() for place, _ in own][:_MAX_JUDGED]
+        judgements = {place: run.judgements_at(place) for place in judged}
         return self._site.page(
             request,
             "case.html.j2",
@@ -53,11 +61,8 @@ class Trials:
             arms=[
                 (
                     arm,
-                    [
-                        (place, _shortened(trial), judgements.get(place, []))
-                        for place, trial in trials
-                        if place.arm == arm.position
-                    ],
+                    [(place, trial, judgements.get(place, [])) for place, trial in trials.get(arm.position, ())],
+                    max(0, stored.get(arm.position, 0) - most),
                 )
                 for arm in run.plan_arms
             ],
@@ -70,8 +75,7 @@ class Trials:
         case = _case_of(run, place.case)
         if not 0 <= place.arm < len(run.plan_arms) or place.repeat < 0:
             raise FairtrialError(f"run {run.id} has no such trial")
-        trials = dict(run.placed_trials(place.case, 1))
-        trial = trials.get(place)
+        trial = run.trial_at(place)
         arm = run.plan_arms[place.arm]
         return self._site.page(
             request,
@@ -82,7 +86,8 @@ class Trials:
             arms=run.plan_arms,
             place=place,
             trial=_shortened(trial) if trial else None,
-            others=trials,
+            others=browsing.first_answers(run.store, run.record, place.case, _GLIMPSE),
+            repeats=browsing.repeats_near(run.store, run.id, place, _MOST_NEAR),
             prompt=trial.input if trial else transcript(arm, case, place.repeat),
             chat=run.chat_at(place, case),
             attached=[file.name for file in case.attach],
@@ -135,6 +140,9 @@ class Trials:
 
 
 _MAX_JUDGED = 40
+_MAX_REPEATS, _MAX_SHOWN = 50, 500  # answers of one arm to a case, and of all, on one page
+_MOST_NEAR = 20  # repeats before and after one that a page leads to
+_GLIMPSE = 200  # characters of another arm's answer
 
 
 def _positions(request: Request, *names: str) -> list[int]:
@@ -161,7 +169,10 @@ class _ShortenedTrial(NamedTuple):
 
 def _shortened(trial: TrialRecord) -> _ShortenedTrial:
     answer = trial.answer or ""
-    return _ShortenedTrial(trial, answer[:_MAX_CHARACTERS], len(answer) > _MAX_CHARACTERS)
+    shown, cut = answer[:_MAX_CHARACTERS], len(answer) > _MAX_CHARACTERS
+    # The record has no more of it either: a page with many answers would hold all of them.
+    record = msgspec.structs.replace(trial, answer=shown) if cut else trial
+    return _ShortenedTrial(record, shown, cut)
 
 
 class ToolStep(NamedTuple):

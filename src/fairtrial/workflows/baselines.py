@@ -148,9 +148,8 @@ def _earlier_runs(store: Store, run: StoredRun) -> list[RunRecord]:
     own, same = run.record.series_id, _gated_commit(run)
     return [
         record
-        for record in store.runs()
-        if record.suite_name == run.record.suite_name
-        and record.id != run.id
+        for record in store.runs_of(run.record.suite_name)
+        if record.id != run.id
         and record.status in _USABLE
         and (own is None or record.series_id != own)
         and (record.status == "completed" or not msgspec.json.decode(record.settings).get("replay"))

@@ -24,6 +24,7 @@ _WIDTH, _HEIGHT = 560.0, 270.0  # of a usual plot, to place labels
 _NARROW = 300.0  # width of a plot on a phone
 _LETTER, _LINE = 7.2, 16.0
 _TINY, _TALL = 84, 42
+_MOST_NAMED = 60  # points: of more, the best; the rest have their names in tooltips
 
 
 class Point(NamedTuple):
@@ -109,7 +110,7 @@ def _placed(points: Sequence[Point], x_axis: Axis, y_axis: Axis) -> list[tuple[s
         (x1, y1), (x2, y2) = _pixels(one, x_axis, y_axis), _pixels(other, x_axis, y_axis)
         taken += [(x1, y1 - 2, x2, y1 + 2), (x2 - 2, y2, x2 + 2, y1)]
     placed = []
-    for point in sorted(points, key=lambda one: -one.y):
+    for point in sorted(points, key=lambda one: -one.y)[:_MOST_NAMED]:
         x, y = _pixels(point, x_axis, y_axis)
         name = point.name if len(point.name) <= 24 else f"{point.name[:23]}…"
         width = _LETTER * len(name)

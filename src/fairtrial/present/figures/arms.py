@@ -10,10 +10,11 @@ from fairtrial.analyse.planning import ArmVariance
 from fairtrial.analyse.spread import ArmSpread
 from fairtrial.analyse.summary import Metric, RunSummary
 from fairtrial.core.formatting import milliseconds, money, signs
+from fairtrial.core.many_arms import MOST_ARMS
 from fairtrial.present.charts import Box, ForestRow, boxes, shares, small_forest
 from fairtrial.present.charts.marks import Interval
 from fairtrial.present.charts.svg import safe
-from fairtrial.present.figures.leaders import Figure, Links
+from fairtrial.present.figures.leaders import Figure, Links, best_of
 from fairtrial.present.words.runs import scale_words, within_brief, within_legend
 
 _MOST_ARMS = 20  # rows that a card has room for
@@ -71,9 +72,11 @@ def spread_figures(spreads: Mapping[str, ArmSpread], order: Sequence[str], links
             cost.append(Box(arm, (p5, p25, p50, p75, p95), money(p50), links.arm(arm)))
     figures = []
     if latency:
-        figures.append(Figure("Latency", safe(boxes(latency, name="Median")), "seconds per answer"))
+        drawn = safe(boxes(latency[:MOST_ARMS], name="Median")) + best_of(len(latency))
+        figures.append(Figure("Latency", drawn, "seconds per answer"))
     if cost:
-        figures.append(Figure("Cost", safe(boxes(cost, name="Median", unit="$")), "of 1,000 such answers"))
+        drawn = safe(boxes(cost[:MOST_ARMS], name="Median", unit="$")) + best_of(len(cost))
+        figures.append(Figure("Cost", drawn, "of 1,000 such answers"))
     return figures
 
 

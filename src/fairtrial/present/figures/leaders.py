@@ -11,9 +11,10 @@ from fairtrial.analyse.comparison import Verdict
 from fairtrial.analyse.leaderboard import Contender, Distance, Leaderboard
 from fairtrial.analyse.summary import ArmSummary
 from fairtrial.core.formatting import Scale, interval_words, milliseconds, money, signs
+from fairtrial.core.many_arms import MOST_ARMS
 from fairtrial.present.charts import Forest, ForestRow, Matrix, MatrixCell, Point, forest, matrix, scatter
 from fairtrial.present.charts.marks import Interval, Tone, scaled
-from fairtrial.present.charts.svg import safe
+from fairtrial.present.charts.svg import safe, tag
 from fairtrial.present.words.leaderboards import distance_words, rank_words
 from fairtrial.present.words.verdicts import DECIDED, WORDS
 
@@ -80,14 +81,23 @@ def leaders(board: Leaderboard, arms: Mapping[str, ArmSummary], links: Links = L
         for one in board.silent
     ]
     chart = Forest(
-        rows,
+        rows[:MOST_ARMS],
         value_name=board.metric or "Score",
         more_names=names,
         within=None if board.metric else (0.0, 100.0),
         first=first,
         brackets=board.shown_brackets,
     )
-    return safe(forest(chart))
+    return safe(forest(chart)) + best_of(len(rows))
+
+
+def best_of(arms: int) -> Markup:
+    """Say how many of very many arms are drawn."""
+    return (
+        safe(tag("p", f"The best {MOST_ARMS} of {arms:,} arms are drawn.", class_="mute"))
+        if arms > MOST_ARMS
+        else Markup("")
+    )
 
 
 def _row(
