@@ -24,8 +24,18 @@ from tests.torture.fuzz import Document, check_sentence, fuzz
 from tests.web.conftest import CAPITALS
 
 CODES = {0, 1, 2, 100, 101, 130}
-LEFT_OUT = ("demo", "serve", "fetch", "models", "doctor", "optim mcp", "optim run", "arena", "politeness")
-NETWORK = ("--engine", "--refresh", "--certify", "--run-code", "--mlflow", "--wandb", "--comment", "--env-addresses")
+LEFT_OUT = ("demo", "serve", "vote", "fetch", "models", "doctor", "optim mcp", "optim run", "arena", "politeness")
+NETWORK = (
+    "--engine",
+    "--workers",
+    "--refresh",
+    "--certify",
+    "--run-code",
+    "--mlflow",
+    "--wandb",
+    "--comment",
+    "--env-addresses",
+)
 FILES = ["capitals.yaml", "s.db", "table.csv", "rows.jsonl", "broken.json", "folder", "problem.yaml", "nothing.yaml"]
 NUMBERS = ["0", "1", "2", "-1", "1e999", "nan", "0.5", "99999999999999999999", "1e-320", "05", "1_0", "٣", " 1"]
 ODD = [

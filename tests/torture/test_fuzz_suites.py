@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairtrial.config import parse_suite
+from fairtrial.core.errors import FairtrialError
 from fairtrial.core.trust import running_code
 from fairtrial.tables import rows_of
 from tests.tables.workbook import write_workbook
@@ -101,7 +102,7 @@ def test_datasets(tmp_path: Path, campaign: Campaign):
         path.write_bytes(document.body)
         for row in rows_of(path):
             if row.problem:
-                check_sentence(row.problem)
+                check_sentence(str(FairtrialError(row.problem)))
         entry = json.dumps({"path": path.name, **({"records": "data"} if document.kind == "json" else {})})
         suite = parse_suite(HEAD + entry, file="s.yaml", folder=tmp_path, environment={})
         return str(min(3, len(list(suite.cases()))))

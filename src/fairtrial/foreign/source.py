@@ -15,6 +15,7 @@ from typing import IO, Any
 import msgspec
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.foreign.misfit import reason_of
 
 MAX_DOCUMENT = 2**30  # bytes of one JSON document, unpacked
 MAX_LINE = 64 * 2**20
@@ -73,7 +74,7 @@ class Source:
         try:
             return decode(content)
         except ValueError as error:
-            raise FairtrialError(f"{self.name} is not valid JSON ({error}): is it complete?") from None
+            raise FairtrialError(f"{self.name} is not valid JSON ({reason_of(error)}): is it complete?") from None
 
     def _content(self) -> bytes:
         with Reading(self), self.open() as file:
