@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def _count(places: list[str]) -> int:
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", *places]
+    command = [sys.executable, "-m", "pytest", "--collect-only", *places]  # quiet by default: one test to a line
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     return sum("::" in line for line in listed.splitlines())
 

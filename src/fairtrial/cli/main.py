@@ -156,7 +156,7 @@ def _report_error(error: Exception, args: list[str] | None) -> int:
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         hint = f"; see `{context.command_path} --help`" if context else ""
-        _print_error(error.format_message().rstrip(".") + hint)
+        _print_error(str(FairtrialError(error.format_message().rstrip(".") + hint)))
         return 1
     from fairtrial.core.mistakes import sentence_of  # only what nothing foresaw needs it
 

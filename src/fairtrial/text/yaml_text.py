@@ -30,6 +30,7 @@ def reason_of(error: yaml.YAMLError) -> str:
     """Return what is wrong with a text that is not YAML, on one line; where it is comes last."""
     mark = getattr(error, "problem_mark", None)
     reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    reason = reason.replace("found unhashable key", "a list or a mapping is used as a key")
     return one_line(f"{reason} in line {mark.line + 1}" if mark else str(reason))
 
 
