@@ -33,6 +33,7 @@ _LONGEST = 2**18  # bytes of an input that is changed further
 _LONGEST_LINE = 1100  # characters of a sentence
 _SECONDS = 30  # of processor time, and four times as many of any time, for one input
 _KEPT = 500
+_CUTS = 40  # of one input in a round
 _INTERNAL = re.compile(
     r"<[\w.]+ object at|Traceback|NoneType|<class '|\bobject has no attribute|unhashable|\w+ object is not|"
     r"\b(?:Key|Type|Value|Index|Attribute|Assertion|Recursion|Overflow|UnicodeDecode|UnicodeEncode|Validation|Decode|Lookup)"
@@ -127,6 +128,17 @@ def fuzz(
     assert not findings, "\n\n".join(findings.values())
 
 
+def cut_everywhere(campaign: Campaign, seeds: Sequence[Document], reader: Reader) -> None:
+    """Feed what is left of inputs that were cut, in the end at every byte."""
+    findings: dict[str, str] = {}
+    for chance in campaign.rounds(short=2):
+        seed = chance.choice(seeds)
+        stride = max(1, len(seed.body) // _CUTS)
+        for end in range(chance.randrange(stride), len(seed.body), stride):
+            _feed(campaign, reader, Document(seed.kind, seed.body[:end]), findings)
+    assert not findings, "\n\n".join(findings.values())
+
+
 def _feed(campaign: Campaign, reader: Reader, document: Document, findings: dict[str, str]) -> str:
     campaign.count(inputs=1, tracebacks=0, hung=0)
     try:
@@ -146,7 +158,7 @@ def _feed(campaign: Campaign, reader: Reader, document: Document, findings: dict
 def _kept(document: Document) -> str:
     folder = Path(tempfile.gettempdir()) / "fairtrial-findings"
     folder.mkdir(exist_ok=True)
-    path = folder / f"{document.kind}--{abs(hash(document.body)):x}"
+    path = folder / f"{Path(document.kind).name}--{abs(hash(document.body)):x}"
     path.write_bytes(document.body)
     return str(path)
 

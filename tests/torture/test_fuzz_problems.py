@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from fairtrial.tracks.optimisation.problem_files import find_problem
 from fairtrial.tracks.optimisation.structure import kind
 from fairtrial.tracks.optimisation.text import problem_text
 from tests.torture.campaign import Campaign
-from tests.torture.fuzz import Document, fuzz
+from tests.torture.fuzz import Document, cut_everywhere, fuzz
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "problems"
 OWN = b"""variables:
@@ -67,30 +68,28 @@ QUADOBJ
     X         X            1.0
 ENDATA
 """
+MODELS = [Document("lp", LP), Document("mps", MPS)]
+
+
+def read_problem(folder: Path, document: Document) -> str:
+    path = folder / f"p.{document.kind}"
+    path.write_bytes(document.body)
+    problem = find_problem(str(path))
+    if document.kind == "yaml":
+        assert problem_text(problem)
+    return kind(problem.objective, problem.constraints, problem.integers)
 
 
 def test_problems(tmp_path: Path, campaign: Campaign):
     seeds = [Document("yaml", file.read_bytes()) for file in sorted(EXAMPLES.glob("*.yaml"))]
     seeds = [one for one in seeds if len(one.body) < 5000]
-    seeds += [Document("yaml", OWN)] * 3
-
-    def read(document: Document) -> str:
-        path = tmp_path / f"p.{document.kind}"
-        path.write_bytes(document.body)
-        problem = find_problem(str(path))
-        assert problem_text(problem)
-        return kind(problem.objective, problem.constraints, problem.integers)
-
-    fuzz(campaign, seeds, read, short=2)
+    fuzz(campaign, seeds + [Document("yaml", OWN)] * 3, partial(read_problem, tmp_path), short=2)
 
 
 def test_models(tmp_path: Path, campaign: Campaign):
     """Files that HiGHS reads."""
+    fuzz(campaign, MODELS, partial(read_problem, tmp_path), short=2)
 
-    def read(document: Document) -> str:
-        path = tmp_path / f"p.{document.kind}"
-        path.write_bytes(document.body)
-        problem = find_problem(str(path))
-        return kind(problem.objective, problem.constraints, problem.integers)
 
-    fuzz(campaign, [Document("lp", LP), Document("mps", MPS)], read, short=2)
+def test_problems_that_are_cut(tmp_path: Path, campaign: Campaign):
+    cut_everywhere(campaign, [*MODELS, Document("yaml", OWN)], partial(read_problem, tmp_path))

@@ -21,7 +21,7 @@ from fairtrial.store import Store
 from fairtrial.tracks.interchange.import_results import _read, import_all
 from tests.contracts.test_results import EXAMPLES, NAMES
 from tests.torture.campaign import Campaign
-from tests.torture.fuzz import Document, changed, fuzz
+from tests.torture.fuzz import Document, changed, cut_everywhere, fuzz
 from tests.tracks.interchange.results.conftest import DATA
 
 MORE = {
@@ -77,34 +77,46 @@ def damaged_pages(document: Document, chance: random.Random, pool: Sequence[Docu
     return bytes(body) if chance.random() < 0.9 else bytes(body)[: chance.randrange(len(body))]
 
 
+class Reading:
+    """Reads results as an import does, and now and then stores them."""
+
+    def __init__(self, name: str, folder: Path, store: Store) -> None:
+        self.name, self.folder, self.store, self.count = name, folder / "theirs", store, 0
+        self.seeds = seeds(name)
+        self.folder.mkdir(parents=True)
+
+    def __call__(self, document: Document) -> str:
+        self.count += 1
+        for other in self.seeds if self.name in BESIDE else ():
+            (self.folder / other.kind).write_bytes(other.body)
+        path = self.folder / document.kind
+        path.write_bytes(document.body)
+        recognised = recognise(Source(path))
+        if self.count % _STORED_OF == 0:
+            for one in import_all(path, store=self.store, format=self.name):
+                Run(self.store, one.run.record).summary()
+            return f"{recognised} stored"
+        logs: list[Log] = list(_read(self.name, [Source(path)], Columns()))
+        try:
+            return f"{recognised} {sum(1 for log in logs for _ in log.samples()) > 0}"
+        except MISFITS as error:  # as where they are stored
+            raise FairtrialError(reason_of(error)) from error
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_results(name: str, tmp_path: Path, campaign: Campaign):
-    store = Store(str(tmp_path / "s.db"))
-    count = 0
+    with closing(Store(str(tmp_path / "s.db"))) as store:
+        reading = Reading(name, tmp_path, store)
+        fuzz(campaign, reading.seeds, reading, damaged_pages, short=1)
 
-    def read(document: Document) -> str:
-        nonlocal count
-        count += 1
-        folder = tmp_path / "theirs"
-        folder.mkdir(exist_ok=True)
-        path = folder / document.kind
-        path.write_bytes(document.body)
-        for other in others:
-            if other.kind != document.kind:
-                (folder / other.kind).write_bytes(other.body)
-        recognised = recognise(Source(path))
-        if count % _STORED_OF:
-            logs: list[Log] = list(_read(name, [Source(path)], Columns()))
-            try:
-                return f"{recognised} {sum(1 for log in logs for _ in log.samples()) > 0}"
-            except MISFITS as error:
-                raise FairtrialError(reason_of(error)) from error
-        done = import_all(path, store=store, format=name)
-        for one in done:
-            Run(store, one.run.record).summary()
-        return f"{recognised} stored"
 
-    own = seeds(name)
-    others = own if name in BESIDE else []
-    with closing(store):
-        fuzz(campaign, own, read, damaged_pages, short=1)
+def test_results_that_are_cut(tmp_path: Path, campaign: Campaign):
+    with closing(Store(str(tmp_path / "s.db"))) as store:
+        readings = {name: Reading(name, tmp_path / name, store) for name in EXAMPLES}
+        whole = [Document(f"{name}/{one.kind}", one.body) for name in EXAMPLES for one in readings[name].seeds]
+
+        def read(document: Document) -> str:
+            name, _, kind = document.kind.partition("/")
+            return readings[name](Document(kind, document.body))
+
+        cut_everywhere(campaign, whole, read)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from fairtrial.core.trust import running_code
 from fairtrial.tables import rows_of
 from tests.tables.workbook import write_workbook
 from tests.torture.campaign import Campaign
-from tests.torture.fuzz import Document, check_sentence, fuzz
+from tests.torture.fuzz import Document, check_sentence, cut_everywhere, fuzz
 
 ROOT = Path(__file__).parents[2]
 WHOLE = b"""name: everything
@@ -66,16 +68,21 @@ def looking():
         yield
 
 
-def test_suites(tmp_path: Path, campaign: Campaign):
-    def read(document: Document) -> str:
-        try:
-            text = document.body.decode("utf-8")
-        except UnicodeDecodeError:
-            text = document.body.decode("latin-1")
-        suite = parse_suite(text, file="s.yaml", folder=tmp_path, environment={})
-        return f"{len(suite.arms)} {len(list(suite.cases())) > 0}"
+def read_suite(folder: Path, document: Document) -> str:
+    try:
+        text = document.body.decode("utf-8")
+    except UnicodeDecodeError:
+        text = document.body.decode("latin-1")
+    suite = parse_suite(text, file="s.yaml", folder=folder, environment={})
+    return f"{len(suite.arms)} {len(list(suite.cases())) > 0}"
 
-    fuzz(campaign, suites(), read, short=3)
+
+def test_suites(tmp_path: Path, campaign: Campaign):
+    fuzz(campaign, suites(), partial(read_suite, tmp_path), short=2)
+
+
+def test_suites_that_are_cut(tmp_path: Path, campaign: Campaign):
+    cut_everywhere(campaign, suites(), partial(read_suite, tmp_path))
 
 
 def workbook(path: Path) -> bytes:
@@ -91,20 +98,28 @@ def parquet() -> bytes:
     return file.getvalue()
 
 
-def test_datasets(tmp_path: Path, campaign: Campaign):
+def read_dataset(folder: Path, document: Document) -> str:
+    path = folder / f"d.{document.kind}"
+    path.write_bytes(document.body)
+    for row in rows_of(path):
+        if row.problem:
+            check_sentence(str(FairtrialError(row.problem)))
+    entry = json.dumps({"path": path.name, **({"records": "data"} if document.kind == "json" else {})})
+    suite = parse_suite(HEAD + entry, file="s.yaml", folder=folder, environment={})
+    return str(min(3, len(list(suite.cases()))))
+
+
+def datasets(folder: Path, campaign: Campaign) -> list[Document]:
     seeds = [Document(kind, body) for kind, body in TABLES.items()]
-    seeds.append(Document("xlsx", workbook(tmp_path / "w.xlsx")))
+    seeds += [Document("csv.gz", gzip.compress(TABLES["csv"])), Document("xlsx", workbook(folder / "w.xlsx"))]
     if campaign.long:  # making one takes longer than all others
         seeds.append(Document("parquet", parquet()))
+    return seeds
 
-    def read(document: Document) -> str:
-        path = tmp_path / f"d.{document.kind}"
-        path.write_bytes(document.body)
-        for row in rows_of(path):
-            if row.problem:
-                check_sentence(str(FairtrialError(row.problem)))
-        entry = json.dumps({"path": path.name, **({"records": "data"} if document.kind == "json" else {})})
-        suite = parse_suite(HEAD + entry, file="s.yaml", folder=tmp_path, environment={})
-        return str(min(3, len(list(suite.cases()))))
 
-    fuzz(campaign, seeds, read, short=3)
+def test_datasets(tmp_path: Path, campaign: Campaign):
+    fuzz(campaign, datasets(tmp_path, campaign), partial(read_dataset, tmp_path), short=3)
+
+
+def test_datasets_that_are_cut(tmp_path: Path, campaign: Campaign):
+    cut_everywhere(campaign, datasets(tmp_path, campaign), partial(read_dataset, tmp_path))
