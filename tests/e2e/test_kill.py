@@ -10,7 +10,9 @@ import pytest
 
 from tests import forks
 from tests.conftest import numbered
+from tests.lazily import Library
 
+psutil = Library("psutil")
 CASES = 400
 
 
@@ -69,3 +71,25 @@ async def test_kill_and_resume(tmp_path, write_suite, model_server):
     with closing(sqlite3.connect(tmp_path / ".fairtrial" / "fairtrial.db")) as connection:
         assert connection.execute("select count(*), count(value) from scores").fetchone() == (CASES, CASES)
         assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("calls", [0, 2])
+async def test_workers_of_a_killed_driver_end_without_a_word(calls, write_suite, model_server):
+    """Killed while they open their targets, and while they wait for answers."""
+    server = await model_server()
+    server.hold(after=0)
+    write_suite(targets=["openai:m"], scorer="boolean", concurrency=4, cases=numbered(20))
+    driver = forks.start("run", "suite.yaml", "--workers", "2", "--quiet")
+    while server.calls.total() < calls or not helpers(driver):
+        await asyncio.sleep(0.01)
+    left = helpers(driver)
+    driver.kill()
+    out, err = await asyncio.to_thread(driver.communicate)  # to the end of whoever can write there
+    assert (out, err) == (b"", b"")
+    psutil.wait_procs(left, 60)
+    assert not any(process.is_running() for process in left)
+
+
+def helpers(process):
+    return psutil.Process(process.pid).children(recursive=True)

@@ -62,8 +62,8 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:
             raise _PipeClosedError from None  # click would end with exit code 1
-        except EOFError as error:
-            raise RuntimeError(f"a file ended too soon: {error}") from error  # click would say that it was interrupted
+        except EOFError as ended:
+            raise RuntimeError(f"a file ended too soon: {ended}") from ended  # click would say that it was interrupted
         except Exception as failure:
             error = _explained(failure)
             error.args = tuple(_in_store(part) if isinstance(part, str) else part for part in error.args)

@@ -10,12 +10,14 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from itertools import count
+from typing import NoReturn
 
 from fairtrial.engine.cluster.link import WorkerLostError
 
 _HEADER = struct.Struct("<QBQ")  # the number of the request, its method or how it ended, the length of the body
 _DONE, _FAILED, _LOST = range(3)
 _LIMIT = 2**26
+_GRACE = 20.0  # seconds for a process without a driver to close what it has open
 
 
 class Peer:
@@ -116,15 +118,27 @@ def _settle(reply: asyncio.Future[bytes], ending: int, body: bytes) -> None:
 # -- in the other process --------------------------------------------------------------------------
 
 
-def serve(methods: tuple[str, ...], call: Callable[[str, bytes], Awaitable[bytes]]) -> None:
-    """Answer requests until the driver closes the pipe; then this process ends, whatever it waits for."""
+async def _nothing() -> None:
+    pass
+
+
+def serve(
+    methods: tuple[str, ...],
+    call: Callable[[str, bytes], Awaitable[bytes]],
+    close: Callable[[], Awaitable[object]] = _nothing,
+) -> None:
+    """Answer requests until the driver closes the pipe, then close what is open; this ends the process."""
     replies = os.dup(1)
     os.dup2(2, 1)  # what the user's functions print is not for the driver
-    asyncio.run(_serve(replies, methods, call))
-    os._exit(0)
+    asyncio.run(_serve(replies, methods, call, close))
 
 
-async def _serve(replies: int, methods: tuple[str, ...], call: Callable[[str, bytes], Awaitable[bytes]]) -> None:
+async def _serve(
+    replies: int,
+    methods: tuple[str, ...],
+    call: Callable[[str, bytes], Awaitable[bytes]],
+    close: Callable[[], Awaitable[object]],
+) -> NoReturn:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=_LIMIT)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(0, "rb"))
@@ -150,3 +164,11 @@ async def _serve(replies: int, methods: tuple[str, ...], call: Callable[[str, by
             task = asyncio.create_task(answer(number, methods[method], await reader.readexactly(length)))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
+    for task in tasks:  # the driver is gone, and has no use for what it had asked for
+        task.cancel()
+    with suppress(Exception):
+        async with asyncio.timeout(_GRACE):
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await close()
+    sys.stdout.flush()
+    os._exit(0)  # whatever a thread waits for
