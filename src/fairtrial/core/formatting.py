@@ -64,9 +64,9 @@ def milliseconds(value: float | None) -> str:
 
 def span(seconds: float | None) -> str:
     """Format a duration as display say it: `42 s`, `6 min 12 s`, `2 h`."""
-    if seconds is None:
+    if seconds is None or seconds < -1:  # a clock was set meanwhile: nobody knows
         return "–"
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, rest = divmod(round(max(0.0, seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     parts = [(hours, "h"), (minutes, "min"), (0 if hours else rest, "s")]
     return " ".join(f"{count} {unit}" for count, unit in parts if count) or "0 s"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import re
-import time
 import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Usage
+from fairtrial.providers.moments import seconds_until
 from fairtrial.providers.replies import UNREADABLE
 from fairtrial.providers.streams import AnswerTooLargeError, read_beginning
 from fairtrial.providers.unpacking import UnknownEncodingError
@@ -237,6 +237,6 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     from email.utils import parsedate_to_datetime
 
     try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+        return seconds_until(parsedate_to_datetime(value).timestamp(), headers)
     except (ValueError, OverflowError):
         return None

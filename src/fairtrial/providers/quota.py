@@ -6,11 +6,12 @@ Each vendor has its own names; a limit that makes no sense (Azure sends -1 for u
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
+
+from fairtrial.providers.moments import seconds_until
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 # The names of the headers with a limit, what is left of it and when it is whole again, by the kind of limit.
@@ -66,7 +67,7 @@ def _rate_limit(headers: Mapping[str, str], whole: str, rest: str, end: str) -> 
     limit, left = _number(headers.get(whole)), _number(headers.get(rest))
     if limit is None or left is None or limit <= 0 or left < 0:
         return None
-    return RateLimit(limit, min(left, limit), _seconds_until(headers[end]) if end in headers else None)
+    return RateLimit(limit, min(left, limit), _until_whole(headers[end], headers) if end in headers else None)
 
 
 def _number(text: str | None) -> float | None:
@@ -76,7 +77,7 @@ def _number(text: str | None) -> float | None:
         return None
 
 
-def _seconds_until(text: str) -> float | None:
+def _until_whole(text: str, headers: Mapping[str, str]) -> float | None:
     """Read `6s`, `1m30s`, `12ms`, plain seconds, or a time of RFC 3339."""
     if (seconds := _number(text)) is not None:
         return max(0.0, seconds)
@@ -84,6 +85,6 @@ def _seconds_until(text: str) -> float | None:
     if parts and "".join(number + unit for number, unit in parts) == text:
         return float(sum(float(number) * _SECONDS[unit] for number, unit in parts))
     try:
-        return max(0.0, datetime.fromisoformat(text).timestamp() - time.time())
+        return seconds_until(datetime.fromisoformat(text).timestamp(), headers)
     except ValueError:
         return None

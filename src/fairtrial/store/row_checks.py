@@ -11,6 +11,7 @@ import sqlalchemy
 
 from fairtrial.store import rows, schema
 from fairtrial.store.row_hashes import HASHED, is_whole
+from fairtrial.text.printable import paired
 
 _STATUSES = ("running", "completed", "incomplete", "interrupted", "stopped")
 _PACKED = ("files", "late", "digests")  # whose bytes are no JSON
@@ -79,7 +80,7 @@ def _is_bytes(value: Any) -> bool:
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and rows.clean(value) is value
+    return isinstance(value, str) and paired(value) is value
 
 
 def _is_json(value: Any) -> bool:

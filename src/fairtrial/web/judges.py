@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import msgspec
@@ -160,7 +159,7 @@ class Judges:
         if task is None:
             return go_to("/judges")
         if not task.ended.is_set():
-            return self._site.page(request, "calibrating.html.j2", task=task, seconds=time.time() - task.started_at)
+            return self._site.page(request, "calibrating.html.j2", task=task, seconds=task.seconds)
         if task.error:
             return self._page(request, task.entered, task.error)
         ids = [

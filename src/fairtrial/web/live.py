@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -48,7 +47,7 @@ class Live:
                 {"ended": True, "error": "", "run": None, "address": "/runs", "done": 0, "total": 0}, 404
             )
         state = {"ended": task.ended.is_set(), "error": task.error, "run": task.run_id, "address": task.address}
-        counts = {"done": task.done, "total": task.total, "seconds": time.time() - task.started_at}
+        counts = {"done": task.done, "total": task.total, "seconds": task.seconds}
         return JSONResponse({**state, **counts})
 
     async def _run_events(self, request: Request) -> Response:

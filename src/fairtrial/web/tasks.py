@@ -87,7 +87,7 @@ class Task:
         self.error = ""
         self.result: Any = None
         self.done, self.total = 0, 0  # for tasks without a `Progress`
-        self.started_at = time.time()
+        self._started = time.monotonic()
         self.entered: dict[str, Any] = {}  # the form that started it, to be shown again if it fails
         self.key = ""  # what it is for: whoever wants the same waits for this one
         self.page, self.back = "/tasks", "/"  # where it is shown until there is a run, and where it was started
@@ -96,6 +96,11 @@ class Task:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._session: Session | None = None
         self._task: asyncio.Task[Any] | None = None
+
+    @property
+    def seconds(self) -> float:
+        """For how long it has been going on."""
+        return time.monotonic() - self._started
 
     @property
     def run_id(self) -> str | None:

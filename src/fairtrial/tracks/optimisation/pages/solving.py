@@ -7,7 +7,6 @@ someone ordered it; whoever only looks at a page is asked whether to.
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -65,7 +64,7 @@ class Solving:
         task = self._task(request)
         if task.ended.is_set() and not task.error:
             return go_to(task.result)
-        return self._site.page(request, "solving.html.j2", task=task, seconds=time.time() - task.started_at)
+        return self._site.page(request, "solving.html.j2", task=task, seconds=task.seconds)
 
     def _begin(self, request: Request, _: FormData) -> Response:
         order = self._orders.get(request.path_params["order"])
