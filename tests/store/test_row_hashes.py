@@ -10,6 +10,7 @@ from sqlalchemy import select
 from fairtrial.analyse.run import Run
 from fairtrial.core.errors import StoreError
 from fairtrial.store import Store, row_hashes, schema
+from fairtrial.store.hash_column import HASH, content
 from fairtrial.store.row_hashes import HASHED, RowHash
 from fairtrial.workflows.resume import aresume
 from tests.conftest import numbered
@@ -51,7 +52,7 @@ KNOWN = {
 def plain(table):
     """A row with a value in each column."""
     kinds = {float: 0.5, bool: True, int: 7, bytes: b"{}", str: "text"}
-    return {str(column.name): kinds[row_hashes._kind(column.type)] for column in schema.content(table)}
+    return {str(column.name): kinds[row_hashes._kind(column.type)] for column in content(table)}
 
 
 def test_hashes_are_those_that_stores_have():
@@ -65,7 +66,7 @@ def test_every_column_counts_and_a_later_one_changes_nothing(table):
         assert row_hash({**row, name: None}) != row_hash(row)
         other = {float: 0.75, bool: False, int: 8, bytes: b"[]", str: "texT"}[type(value)]
         assert row_hash({**row, name: other}) != row_hash(row)
-    last = str(schema.content(table)[-1].name)
+    last = str(content(table)[-1].name)
     later = schema.metadata.tables[table.name].to_metadata(schema.MetaData())
     later.append_column(schema.Column("later", schema.Text))
     for known in (row, {**row, last: None}):
@@ -86,11 +87,11 @@ def test_a_row_is_read_as_it_was_written_in_every_database(store):
 
     begin_plan(store, {**plan, "arms": b"[]"})
     store.add_run({"id": "r", "plan_id": "p", "settings": b"{}", "context": b"{}"})
-    row = {**dict.fromkeys(str(column.name) for column in schema.content(schema.trials)), **ODD}
+    row = {**dict.fromkeys(str(column.name) for column in content(schema.trials)), **ODD}
     store.write({"trials": [row]})
     (written,) = store.fetch_dicts(select(schema.trials))
-    assert written[schema.HASH] == RowHash(schema.trials)(row) is not None
-    assert RowHash(schema.trials)(written) == written[schema.HASH]
+    assert written[HASH] == RowHash(schema.trials)(row) is not None
+    assert RowHash(schema.trials)(written) == written[HASH]
     store.write({"trials": [row]})  # as a retry does: attempts and costs are added up
     (again,) = store.fetch_rows(schema.trials, select(schema.trials))
     assert again["attempts"] == 2 and again["cost_usd"] == 0.2
@@ -117,4 +118,4 @@ async def test_an_answer_that_was_asked_for_again_has_the_hash_of_what_is_there(
     run = await aresume(run.id, store=store, mode="retry")
     rows = store.fetch_rows(schema.trials, select(schema.trials))
     assert run.status == "completed" and sorted(row["attempts"] for row in rows) == [1, 1, 2]
-    assert None not in [row[schema.HASH] for row in store.fetch_dicts(select(schema.trials))]
+    assert None not in [row[HASH] for row in store.fetch_dicts(select(schema.trials))]

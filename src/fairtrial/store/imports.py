@@ -11,7 +11,9 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from fairtrial.store import schema
 from fairtrial.store.arriving import IMPORTING
 from fairtrial.store.deleting import delete_rows
+from fairtrial.store.hash_column import CHANGED, HASH
 from fairtrial.store.lease import insert_run
+from fairtrial.store.planned import target_rows
 from fairtrial.store.plans import insert_plan
 from fairtrial.store.row_hashes import hash_changed
 from fairtrial.store.statements import INSERT_CASES, UPSERTS
@@ -69,11 +71,11 @@ class ImportedRun:
         with self._store.writing() as connection:
             whole = update(schema.plans).where(schema.plans.c.id == self.plan_id)
             connection.execute(whole.values(arms=arms, case_count=case_count))
-            if targets := schema.target_rows(self.plan_id, arms):
+            if targets := target_rows(self.plan_id, arms):
                 connection.execute(insert(schema.plan_targets), targets)
             if repeats > 1:
                 fewer = update(cases).where(cases.c.plan_id == self.plan_id, asked < repeats)
-                connection.execute(fewer.values({"repeats": asked, schema.HASH: schema.CHANGED}))
+                connection.execute(fewer.values({"repeats": asked, HASH: CHANGED}))
                 hash_changed(connection, cases, cases.c.plan_id == self.plan_id)
             connection.execute(update(schema.runs).where(schema.runs.c.id == self.run_id).values(**run))
             self.replaced = tuple(name for name in self._earlier if not _is_cared_for(connection, name))

@@ -10,6 +10,7 @@ from sqlalchemy.schema import CreateColumn
 
 from fairtrial.core.errors import StoreError
 from fairtrial.store import schema
+from fairtrial.store.planned import target_rows
 
 Step = Callable[[Connection], None]
 _VERSION = re.compile("[1-9][0-9]{0,8}")
@@ -93,7 +94,7 @@ def _add_plan_targets(connection: Connection) -> None:
     """Add the table of each plan's targets; so far they were only inside the arms."""
     _add_tables(connection, schema.plan_targets)
     for plan_id, arms in connection.execute(select(schema.plans.c.id, schema.plans.c.arms)).all():
-        rows = schema.target_rows(plan_id, arms)
+        rows = target_rows(plan_id, arms)
         connection.execute(delete(schema.plan_targets).where(schema.plan_targets.c.plan_id == plan_id))
         if rows:
             connection.execute(insert(schema.plan_targets), rows)

@@ -16,6 +16,7 @@ from fairtrial.core.money import total
 from fairtrial.core.place import COLUMNS, Place, place_of
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
+from fairtrial.store.hash_column import CHANGED, HASH
 from fairtrial.store.row_hashes import hash_changed
 from fairtrial.store.store import RunRecord, Store
 
@@ -89,7 +90,7 @@ def renew_labels(store: Store, run_id: str, scoring: int) -> int:
         for row in stale:
             place = place_of(row)
             label = (table.c.run_id == run_id, *schema.at(table, place))
-            changes = {"yardstick": yardsticks[place], schema.HASH: schema.CHANGED}
+            changes = {"yardstick": yardsticks[place], HASH: CHANGED}
             connection.execute(update(table).where(*label).values(changes))
             hash_changed(connection, table, *label)
     return len(stale)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 from sqlalchemy import Connection, func, select
 
 from fairtrial.core.experiment import Arm
@@ -79,3 +80,9 @@ def count_by_position(connection: Connection, plan_id: str) -> int:
     """Return how many cases of a plan are stored, without counting them: they are written in order."""
     last = connection.scalar(select(func.max(schema.cases.c.position)).where(schema.cases.c.plan_id == plan_id))
     return 0 if last is None else int(last) + 1
+
+
+def target_rows(plan_id: str, arms: bytes) -> list[dict[str, str]]:
+    """Return the rows of `plan_targets` for a plan with these arms."""
+    names = {arm["target"]["id"] for arm in msgspec.json.decode(arms)}
+    return [{"plan_id": plan_id, "target": name} for name in sorted(names)]

@@ -14,7 +14,7 @@ from fairtrial.core.experiment import Case, ScorerSpec
 from fairtrial.core.file import File
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
-from fairtrial.store.planned import Planned, planned_cases
+from fairtrial.store.planned import Planned, planned_cases, target_rows
 from fairtrial.store.statements import INSERT_CASES, insert_missing
 from fairtrial.store.store import UNFINISHED, Store
 from fairtrial.store.types import json_text
@@ -85,7 +85,7 @@ def insert_plan(connection: Connection, plan: dict[str, Any]) -> tuple[Planned, 
     if count is not None:
         return planned_cases(connection, plan["id"]), count != UNFINISHED
     connection.execute(insert(table).values(**plan, case_count=UNFINISHED, created_at=time.time()))
-    if targets := schema.target_rows(plan["id"], plan["arms"]):
+    if targets := target_rows(plan["id"], plan["arms"]):
         connection.execute(insert(schema.plan_targets), targets)
     return Planned(), False
 

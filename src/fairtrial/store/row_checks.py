@@ -10,6 +10,7 @@ import msgspec
 import sqlalchemy
 
 from fairtrial.store import rows, schema
+from fairtrial.store.hash_column import HASH
 from fairtrial.store.row_hashes import HASHED, is_whole
 from fairtrial.text.printable import paired
 
@@ -32,11 +33,11 @@ class RowCheck:
         self.hashed = known in HASHED
 
     def problem(self, row: dict[str, Any]) -> str | None:
-        """Return what is wrong with a row; None if nothing is, as far as anybody can tell."""
+        """Return what is wrong with a row; None if nothing is, as far as the row tells."""
         for name in self._flags:
             if row.get(name) in (0, 1):
                 row[name] = bool(row[name])
-        if self.hashed and row.get(schema.HASH) is not None:
+        if self.hashed and row.get(HASH) is not None:
             assert self._table is not None
             complete = all(name in row for name, _, _ in self._columns)
             return None if complete and is_whole(self._table, row) else "is not as it was written"
@@ -51,7 +52,7 @@ class RowCheck:
 
 
 def mended(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with texts that can be stored: what is no text any more is marked in them."""
+    """Return a row with texts that can be stored: damaged letters are marked in them."""
     return {name: _legible(value) if isinstance(value, str) else value for name, value in row.items()}
 
 

@@ -18,7 +18,7 @@ from sqlalchemy import Column, Connection, Table, select, text, update
 
 from fairtrial.core.place import COLUMNS
 from fairtrial.store import schema
-from fairtrial.store.schema import CHANGED, HASH
+from fairtrial.store.hash_column import CHANGED, HASH, content
 
 _encode = msgspec.msgpack.Encoder().encode
 OF_TRIAL = ("run_id", *COLUMNS)
@@ -38,7 +38,7 @@ class RowHash:
     """Hashes the rows of a table; `prefix` is what the names of columns begin with, but for those of the trial."""
 
     def __init__(self, table: Table, prefix: str = "") -> None:
-        columns = schema.content(table)
+        columns = content(table)
         self._kinds = [_kind(column.type) for column in columns]
         self._values = itemgetter(*(_label(column, prefix) for column in columns))
         self._hash = _label(table.c[HASH], prefix)

@@ -26,7 +26,8 @@ from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
 from fairtrial.core.variables import Variables, display
 from fairtrial.store import schema
-from fairtrial.text.printable import paired as clean
+from fairtrial.store.hash_column import content
+from fairtrial.text.printable import paired
 
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 _MAX_MESSAGE = 500
@@ -37,7 +38,7 @@ _MAX_TOKENS = 2**53
 
 
 def _empty(table: Table) -> dict[str, Any]:
-    return {str(column.name): None for column in schema.content(table)}
+    return {str(column.name): None for column in content(table)}
 
 
 # Every row has every column, so that one statement works for all rows.
@@ -51,12 +52,12 @@ def encode(value: Any) -> bytes:
     try:
         return _encode(value)
     except (TypeError, ValueError):
-        return clean(json.dumps(value, default=repr, skipkeys=True, ensure_ascii=False)).encode()
+        return paired(json.dumps(value, default=repr, skipkeys=True, ensure_ascii=False)).encode()
 
 
 def message(text: str, variables: Variables) -> str:
     """Return a reason of limited length; secrets are hidden before truncating, or part of one might remain."""
-    hidden = variables.hide(clean(text))
+    hidden = variables.hide(paired(text))
     if len(hidden) <= _MAX_MESSAGE:
         return hidden
     half = _MAX_MESSAGE // 2
@@ -96,7 +97,7 @@ class StoredFields:
         row = {name: getattr(struct, name) for name in self._plain}
         for name, blank in self._texts:
             text = getattr(struct, name)
-            row[name] = variables.hide(clean(text)) if text else blank
+            row[name] = variables.hide(paired(text)) if text else blank
         for name, _ in self._json:
             value = getattr(struct, name)
             row[name] = encode(variables.hide_all(value)) if value else None
@@ -230,7 +231,7 @@ def turn_row(run_id: str, trial: Trial, number: int, turn: EarlierTurn, variable
         **_answer_columns(turn.answer, variables, _TURN_ANSWER),
         **_usage_columns(turn.answer.usage),
         **cost_columns(turn.cost),
-        "reply": None if turn.reply is None else variables.template(clean(turn.reply)),
+        "reply": None if turn.reply is None else variables.template(paired(turn.reply)),
         **{f"user_{name}": value for name, value in cost_columns(turn.user_cost).items()},
     }
 
@@ -263,7 +264,7 @@ def _tool_columns(used: ToolUse | None) -> dict[str, Any]:
 
 
 def _answer_columns(answer: Answer, variables: Variables, stored: StoredFields = _ANSWER) -> dict[str, Any]:
-    return {**stored.write(answer, variables), "answer": variables.conceal(clean(answer.text))}
+    return {**stored.write(answer, variables), "answer": variables.conceal(paired(answer.text))}
 
 
 def _failure_columns(failure: Failure, variables: Variables) -> dict[str, Any]:

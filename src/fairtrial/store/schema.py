@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-from sqlalchemy import Boolean, Column, ForeignKey, Index, LargeBinary, MetaData, Table, and_, text
+from sqlalchemy import Boolean, Column, ForeignKey, Index, LargeBinary, MetaData, Table, and_
 from sqlalchemy.types import TypeEngine
 
 from fairtrial.core.place import COLUMNS, Place
+from fairtrial.store.hash_column import changed_index, hash_column
 from fairtrial.store.types import Float, Integer, String, Text
 
 metadata = MetaData()
 Json = LargeBinary  # encoded and decoded by msgspec; opaque to the database
-HASH, CHANGED = "row_hash", 0
 
 
 TOKENS = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
@@ -33,17 +32,6 @@ def _call() -> list[Column[Any]]:
 
 def _run() -> Column[str]:
     return Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
-
-
-def _hash() -> Column[int]:
-    """Return the column with a hash of all others (`row_hashes.py`); rows of earlier versions have none."""
-    return Column(HASH, Integer, info={"since": 18})
-
-
-def _changed(table: str) -> Index:
-    """Return the index of rows that were changed in place, whose hash is made anew before their transaction ends."""
-    changed = text(f"{HASH} = {CHANGED}")
-    return Index(f"{table}_changed", HASH, sqlite_where=changed, postgresql_where=changed)
 
 
 def _place_columns() -> list[Column[int]]:
@@ -107,7 +95,7 @@ cases = Table(
     Column("attach", Json),  # names, media types and hashes of the files sent with it
     Column("targets", Json),  # those that are asked; None: all
     Column("conditions", Json),  # those under which it is asked; None: all
-    _hash(),
+    hash_column(),
 )
 
 runs = Table(
@@ -184,11 +172,11 @@ trials = Table(
     Column("tool_calls", Integer),  # of the condition's servers; None if the target does not report tool use
     Column("tool_errors", Integer),
     Column("tools", Json),  # {"server.tool": [calls, errors]}
-    _hash(),
+    hash_column(),
     Index("trials_by_id", "trial_id"),
     # Which arms answered and which failed, read without the answers themselves, which may be long.
     Index("trials_by_failure", "run_id", "failure_kind", "case_position", "repeat", "arm_position"),
-    _changed("trials"),
+    changed_index("trials"),
 )
 
 # The turns of conversations before the last one, which is the trial itself. Once the trial has a row, that row has the
@@ -209,7 +197,7 @@ turns = Table(
     Column("trace", Json),
     Column("reply", Text),  # of a simulated user; empty: it is satisfied
     *_cost("user_"),  # of the replies, which no arm pays for
-    _hash(),
+    hash_column(),
 )
 
 scorings = Table(
@@ -241,7 +229,7 @@ scores = Table(
     Column("unscored_message", Text),
     Column("retryable", Boolean, nullable=False),
     Column("scored_at", Float, nullable=False),
-    _hash(),
+    hash_column(),
     # Sorting cases by score reads only this index, which takes a third of the time.
     Index("scores_by_case", "run_id", "scoring", "case_position", "arm_position", "value"),
 )
@@ -271,8 +259,8 @@ judgements = Table(
     Column("failure_kind", String),
     Column("failure_message", Text),
     Column("judged_at", Float, nullable=False),
-    _hash(),
-    _changed("judgements"),
+    hash_column(),
+    changed_index("judgements"),
 )
 
 calibrations = Table(
@@ -308,8 +296,8 @@ pairs = Table(
     Column("failure_kind", String),
     Column("failure_message", Text),
     Column("judged_at", Float, nullable=False),
-    _hash(),
-    _changed("pairs"),
+    hash_column(),
+    changed_index("pairs"),
 )
 
 labels = Table(
@@ -322,7 +310,7 @@ labels = Table(
     Column("note", Text),
     Column("yardstick", String, nullable=False),  # a hash of the judges and prompts that the label is compared with
     Column("labelled_at", Float, nullable=False),
-    _hash(),
+    hash_column(),
 )
 
 # Files sent with cases or created while scoring, such as screenshots; equal content is stored once.
@@ -355,7 +343,7 @@ late = Table(
     *_cost(),
     Column("body", LargeBinary, nullable=False),  # the row, packed
     Column("kept_at", Float, nullable=False),
-    _hash(),
+    hash_column(),
 )
 
 # Two arms' answers to one case, compared side by side by a person who did not know which arm gave which.
@@ -372,7 +360,7 @@ votes = Table(
     Column("left", Integer, nullable=False),  # the arm shown on the left
     Column("voter", Text, nullable=False),
     Column("voted_at", Float, nullable=False),
-    _hash(),
+    hash_column(),
 )
 
 # A cache of results computed from runs, packed because JSON does not support infinity.
@@ -394,17 +382,6 @@ tags = Table(
     Column("series_id", String),  # set if the tag is for the whole series, of which the run is the first
     Column("tagged_at", Float, nullable=False),
 )
-
-
-def target_rows(plan_id: str, arms: bytes) -> list[dict[str, str]]:
-    """Return the rows of `plan_targets` for a plan with these arms."""
-    names = {arm["target"]["id"] for arm in msgspec.json.decode(arms)}
-    return [{"plan_id": plan_id, "target": name} for name in sorted(names)]
-
-
-def content(table: Table) -> list[Column[Any]]:
-    """Return the columns of a table that say something: all but the hash."""
-    return [column for column in table.c if column.name != HASH]
 
 
 def same_trial(one: Table, other: Table) -> Any:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Table, func, literal_column
 
 from fairtrial.store import schema
 from fairtrial.store.dialect import Dialect, InsertRows
+from fairtrial.store.hash_column import CHANGED, HASH
 from fairtrial.store.row_hashes import hash_changed, with_hashes
 
 Rows = dict[str, list[dict[str, Any]]]  # by table
@@ -40,8 +41,8 @@ def upsert_replacing(dialect: Dialect, table: Table, *added: str) -> Any:
     changes: dict[str, Any] = {column.name: new[column.name] for column in table.c if not column.primary_key}
     for name in added:
         changes[name] = func.coalesce(table.c[name], literal_column("0")) + new[name]
-    if added and schema.HASH in table.c:
-        changes[schema.HASH] = literal_column(str(schema.CHANGED))
+    if added and HASH in table.c:
+        changes[HASH] = literal_column(str(CHANGED))
     return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changes)
 
 

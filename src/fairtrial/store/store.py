@@ -35,6 +35,7 @@ from fairtrial.store import rows, schema
 from fairtrial.store.address import dialect_of
 from fairtrial.store.deleting import delete_rows
 from fairtrial.store.dialect import Dialect, Lock, damaged, translated
+from fairtrial.store.hash_column import HASH
 from fairtrial.store.lease import RunLease, insert_run
 from fairtrial.store.migrations import is_current, migrate
 from fairtrial.store.planned import count_by_position
@@ -127,17 +128,8 @@ class Store:
         with self.engine.connect() as connection:
             current = is_current(connection)
         if not current:
-            with self._lock_of_schema(), self.dialect.transaction(self.engine) as connection:
+            with self.dialect.lock("schema"), self.dialect.transaction(self.engine) as connection:
                 migrate(connection)
-
-    def _lock_of_schema(self) -> Lock:
-        try:
-            return self.dialect.lock("schema")
-        except StoreError:
-            raise StoreError(
-                f"the store {self.path} was written by an earlier fairtrial, and cannot be upgraded where nothing can "
-                "be written: copy it to a folder of your own, and read it there"
-            ) from None
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -169,7 +161,7 @@ class Store:
         """Return a row of a table without its hash, which shows that it is as it was written; refuse a damaged one."""
         if not is_whole(table, row):
             raise damaged(self.dialect, f"a row of {table.name}{where(row)} is not as it was written")
-        del row[schema.HASH]
+        del row[HASH]
         return row
 
     def fetch_value(self, query: Executable) -> Any:
@@ -399,7 +391,7 @@ class Store:
                 row = dict(found)
                 if row["score_scoring"] is not None and not _SCORE.is_of(row):
                     raise damaged(self.dialect, f"a score{where(row)} is not as it was written")
-                del row[f"score_{schema.HASH}"]
+                del row[f"score_{HASH}"]
                 yield self.proven(table, row)
 
     def cached_answer(self, trial_id: str, run_id: str, series_id: str | None) -> dict[str, Any] | None:
