@@ -9,22 +9,29 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fairtrial import pipeline
 from fairtrial.store import Store
 from tests import forks
 from tests.conftest import numbered
+from tests.lazily import Library
 from tests.torture.partition import Partition
+
+psycopg = Library("psycopg")
 
 SOON = 60.0  # seconds, on a machine with much else to do; on an idle one it takes two to seven
 HANGS = 240.0  # seconds after which what should happen is taken for what never will
-BOTH = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+BOTH = pytest.mark.parametrize("number", SIGNALS)
 AT_ONCE = 2 * 4 + 16  # trials that are asked, stored and scored at the same time
 STOPPING = "stopping, and storing what has arrived; Ctrl-C again ends at once"
 
@@ -32,8 +39,8 @@ STOPPING = "stopping, and storing what has arrived; Ctrl-C again ends at once"
 class Started:
     """A command whose lines are read as it writes them."""
 
-    def __init__(self, *arguments: Any, folder: Path, process: Any = None) -> None:
-        self.process = process or forks.start(*arguments, folder=folder)
+    def __init__(self, *arguments: Any, folder: Path, program: str | None = None) -> None:
+        self.process: Any = forks.start(*arguments, folder=folder, program=program)
         self.said: list[str] = []
         self._readers = [
             threading.Thread(target=self._read, args=(pipe,), daemon=True)
@@ -139,4 +146,80 @@ async def test_a_database_that_has_gone(campaign, number, postgres, suite, state
             assert await run.interrupt(number) == 130
         assert re.search(r"error: interrupted, but .*`fairtrial resume \w+", run.words), run.words
         await is_resumed(url, tmp_path, state, 60, AT_ONCE)
+        count(campaign)
+
+
+async def test_a_reply_to_a_commit_that_does_not_come(campaign, postgres, suite, state, tmp_path):
+    """Rows are written in a table that is locked: the server has the statement, and there is no error to wait for."""
+    for _ in campaign.rounds(short=1):
+        url = postgres.new_database()
+        run = Started("run", suite, "--store", url, folder=tmp_path)
+        await run.until(lambda: state.calls.total() >= 24)
+        with postgres_lock(url):
+            state.release()
+            await run.says("waiting: the store has not replied")
+            assert await run.interrupt_twice() == 130
+        assert run.said[-1] == "interrupted"
+        await is_resumed(url, tmp_path, state, 60, AT_ONCE)
+        count(campaign, 2)
+
+
+def postgres_lock(url: str) -> Any:
+    """Another program's transaction, which keeps everybody from writing answers."""
+    connection = psycopg.connect(url)
+    connection.execute("LOCK TABLE trials IN SHARE MODE")
+    return connection
+
+
+async def test_a_store_that_another_program_has_locked(campaign, suite, state, tmp_path):
+    for _ in campaign.rounds(short=1):
+        path = tmp_path / "s.db"
+        run = Started("run", suite, "--store", path, folder=tmp_path)
+        await run.until(lambda: state.calls.total() >= 24)
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=60)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            state.release()
+            await run.says("waiting: another program has locked the store")
+            assert await run.interrupt() == 130
+        assert re.search(r"error: interrupted, but .* is locked .*`fairtrial resume \w+", run.words), run.words
+        await is_resumed(str(path), tmp_path, state, 60, AT_ONCE)
+        count(campaign)
+
+
+TELLS = f"""\
+import sys
+from fairtrial.store import sqlite
+again = sqlite._execute_again
+
+def tell(*arguments):
+    print("it waits", file=sys.stderr, flush=True)
+    again(*arguments)
+
+sqlite._execute_again = tell
+{forks.PROGRAM}
+"""
+COMMANDS = {  # that write to a store of one run, which another program has locked
+    "delete": ("delete", "latest", "--yes"),
+    "tag": ("tag", "latest", "good"),
+    "rescore": ("rescore", "latest", "--scorer", "boolean"),
+    "run": ("run", "suite.yaml"),
+    "copy": ("store", "copy", "other.db", "s.db"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+async def test_a_command_whose_store_is_locked(campaign, name, write_suite, tmp_path):
+    for chance in campaign.rounds(short=1):
+        for file in ("s.db", "other.db"):
+            store = Store(str(tmp_path / file))
+            await pipeline.arun(pipeline.load(write_suite(cases=numbered(2))), store=store)
+            store.close()
+        write_suite(cases=numbered(3))
+        with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            more = () if name == "copy" else ("--store", "s.db")
+            command = Started(*COMMANDS[name], *more, folder=tmp_path, program=TELLS)
+            await command.says("it waits")
+            assert await command.interrupt(chance.choice(SIGNALS)) == 130, command.words
+        assert "interrupted" in command.words
         count(campaign)

@@ -30,8 +30,8 @@ def _unreadable(path: Path, error: BaseException) -> StoreError:
     if "locked" in str(error):
         return StoreError(f"the store {path} is locked by another program: try again when it has ended")
     return StoreError(
-        f"{path} cannot be read at all ({error}): it is not a fairtrial store, or the list of its tables at its beginning "
-        "is damaged; choose another with --store, or a copy of it"
+        f"{path} cannot be read at all ({error}): it is not a fairtrial store, or its beginning, which "
+        "lists its tables, is damaged; choose another with --store, or a copy of it"
     )
 
 

@@ -27,9 +27,11 @@ from sqlalchemy.pool import NullPool
 
 from fairtrial.core.errors import StoreError, StoreLockedError
 from fairtrial.store.dialect import InsertRows, Lock, bad_row, damaged
+from fairtrial.store.waiting import current, note
 
 PATIENCE = 30  # seconds that a statement waits for another program's lock
 _PAUSE = 0.02  # seconds
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_BUSY_RECOVERY)  # not if waiting cannot help, as within a transaction
 
 
 class Sqlite:
@@ -60,6 +62,7 @@ class Sqlite:
         else:  # somebody else may write it meanwhile: each connection finds out anew how it can be read
             engine = create_engine(url, creator=lambda: connect_to_read(path), poolclass=NullPool)
         event.listen(engine, "connect", _configure)
+        event.listen(engine, "do_execute", _execute)
         return engine
 
     def lock(self, name: str) -> FileLock:
@@ -100,8 +103,10 @@ class Sqlite:
     def transaction(self, engine: Engine) -> Iterator[Connection]:
         """Be the only writer from the start; the driver by itself begins no transaction before `CREATE TABLE`."""
         with engine.begin() as connection:
-            if not self._has_log:
-                _use_log(connection)
+            if (
+                not self._has_log
+            ):  # so that readers and the writer do not block each other, whoever opens it from now on
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
                 self._has_log = True
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             yield connection
@@ -211,30 +216,33 @@ def _is_held(lock: Path) -> bool:
 def _configure(connection: Any, _: Any) -> None:
     cursor = connection.cursor()
     cursor.execute("PRAGMA synchronous=FULL")  # a commit survives a power cut; group commits make it cheap
-    cursor.execute(f"PRAGMA busy_timeout={1000 * PATIENCE}")
+    cursor.execute("PRAGMA busy_timeout=0")  # `_execute` waits: SQLite itself would not notice Ctrl-C
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()
 
 
-def _use_log(connection: Connection) -> None:
-    """Use a write-ahead log, so that readers and the writer do not block each other: from now on, whoever opens it.
+def _execute(cursor: sqlite3.Cursor, statement: str, parameters: Any, _: Any) -> bool:
+    """Execute a statement; while another program has locked the store, execute it again."""
+    try:
+        cursor.execute(statement, parameters)
+    except sqlite3.OperationalError as error:
+        _execute_again(error, cursor, statement, parameters)
+    return True
 
-    SQLite does not wait for others here: of programs that open a new store at the same time, all but one would fail.
-    """
-    cursor = connection.connection.cursor()
-    cursor.execute("PRAGMA busy_timeout=0")
+
+def _execute_again(error: sqlite3.OperationalError, cursor: sqlite3.Cursor, statement: str, parameters: Any) -> None:
     deadline = time.monotonic() + PATIENCE
     while True:
+        if error.sqlite_errorcode not in _BUSY or time.monotonic() > deadline or current().over:
+            raise error
+        note(StoreLockedError.reason)
+        time.sleep(_PAUSE)
         try:
-            cursor.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise DBAPIError.instance(None, None, error, sqlite3.Error) from error
-            time.sleep(_PAUSE)
+            cursor.execute(statement, parameters)
+        except sqlite3.OperationalError as failed:
+            error = failed
         else:
-            break
-    cursor.execute(f"PRAGMA busy_timeout={1000 * PATIENCE}")
-    cursor.close()
+            return
 
 
 _SHORT = 100
