@@ -7,13 +7,17 @@ would write to is locked. Nothing of what had arrived is lost, and what it says 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +43,8 @@ STOPPING = "stopping, and storing what has arrived; Ctrl-C again ends at once"
 class Started:
     """A command whose lines are read as it writes them."""
 
-    def __init__(self, *arguments: Any, folder: Path, program: str | None = None) -> None:
-        self.process: Any = forks.start(*arguments, folder=folder, program=program)
+    def __init__(self, *arguments: Any, folder: Path, program: str | None = None, process: Any = None) -> None:
+        self.process = process or forks.start(*arguments, folder=folder, program=program)
         self.said: list[str] = []
         self._readers = [
             threading.Thread(target=self._read, args=(pipe,), daemon=True)
@@ -222,4 +226,62 @@ async def test_a_command_whose_store_is_locked(campaign, name, write_suite, tmp_
             await command.says("it waits")
             assert await command.interrupt(chance.choice(SIGNALS)) == 130, command.words
         assert "interrupted" in command.words
+        count(campaign)
+
+
+# -- processes ------------------------------------------------------------------------------------
+
+
+async def test_workers_whose_driver_was_killed(campaign, state, suite, tmp_path):
+    """They end by themselves, with nothing to say."""
+    for chance in campaign.rounds(short=2):
+        moment = state.calls.total() + chance.randrange(1, 40)
+        state.hold(after=moment)
+        run = Started("run", suite, "--workers", 2, "--store", tmp_path / f"{chance.random()}.db", folder=tmp_path)
+        await run.until(partial(lambda moment: state.calls.total() > moment, moment))
+        run.process.kill()
+        await run.ended(HANGS)  # the workers have its stderr, too
+        assert run.words == "", run.words
+        state.release()
+        count(campaign)
+
+
+SLOW_IMPORT = "import os\nos.write(2, b'it is imported\\n')\nos.read(int(os.environ['NEVER']), 1)\n"
+
+
+@BOTH
+@pytest.mark.parametrize("module", ["click", "yaml"])
+async def test_a_program_that_is_being_imported(campaign, module, number, suite, tmp_path):
+    """The first thing that it imports, and what a command imports later: nothing has been begun, so it just ends."""
+    for _ in campaign.rounds(short=1):
+        folder = tmp_path / "first"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{module}.py").write_text(SLOW_IMPORT)
+        never, held = os.pipe()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "fairtrial", "run", str(suite)], cwd=tmp_path, pass_fds=[never],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(folder), "NEVER": str(never)},
+        )  # fmt: skip
+        run = Started(folder=tmp_path, process=process)
+        await run.says("it is imported")
+        assert await run.interrupt(number) == 130
+        assert run.said == ["it is imported", "interrupted"]
+        os.close(never)
+        os.close(held)
+        count(campaign)
+
+
+# -- models, judges, batches ----------------------------------------------------------------------
+
+
+@BOTH
+async def test_a_model_that_never_answers(campaign, number, state, suite, tmp_path):
+    for _ in campaign.rounds(short=1):
+        store = tmp_path / "s.db"
+        run = Started("run", suite, "--store", store, folder=tmp_path)
+        await run.until(lambda: state.calls.total() >= 24)
+        assert await run.interrupt(number) == 130
+        assert "fairtrial resume" in run.words
+        await is_resumed(str(store), tmp_path, state, 60, 4)
         count(campaign)

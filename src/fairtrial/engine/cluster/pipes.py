@@ -164,6 +164,7 @@ async def _serve(
             task = asyncio.create_task(answer(number, methods[method], await reader.readexactly(length)))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
+    loop.set_exception_handler(lambda *_: None)  # nobody is left to tell
     for task in tasks:  # the driver is gone, and has no use for what it had asked for
         task.cancel()
     with suppress(Exception):
