@@ -2,6 +2,9 @@
 says so in one sentence, and `resume` goes on."""
 
 import asyncio
+import signal
+import socket
+import time
 
 import pytest
 from sqlalchemy import select
@@ -19,7 +22,7 @@ from tests.engine.test_session import interrupted_after
 from tests.lazily import Library
 from tests.workers import LinkHere
 
-ray = Library("ray")
+psutil, ray = Library("psutil"), Library("ray")
 any_answer = select(schema.trials.c.answer).limit(1)
 SLOW = {"target": "mock:echo", "options": {"latency_ms": 5}}
 PARIS = {"targets": [SLOW], "cases": numbered(30, "Question"), "concurrency": 4}
@@ -146,6 +149,26 @@ async def test_an_interruption_does_not_wait_for_workers(write_suite, workers, s
     suite = pipeline.load(write_suite(**PARIS))
     run = await asyncio.wait_for(pipeline.arun(suite, store=store, watch=interrupted_after(5)), 60)
     assert run.status == "interrupted" and len(answers(run)) >= 5
+
+
+@pytest.mark.slow
+def test_something_that_listens_and_says_nothing_is_named_in_time(write_suite, tmp_path):
+    """A cluster behind a network that swallows everything; Ctrl-C does not wait for it either."""
+    assert ray.init
+    write_suite()
+    limits = "from fairtrial.tracks.ray import workers\nworkers._CONNECTING = 3.0\n"
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"ray:127.0.0.1:{listening.getsockname()[1]}"
+        done = forks.run("run", "suite.yaml", "--engine", address, "--quiet", program=limits + forks.PROGRAM)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        assert "no Ray cluster answers" in done.stderr and "`fairtrial resume" in done.stderr
+        started = forks.start("run", "suite.yaml", "--engine", address, "--quiet", folder=tmp_path)
+        process = psutil.Process(started.pid)
+        while not process.children():
+            time.sleep(0.02)
+        started.send_signal(signal.SIGINT)
+        _, said = started.communicate()
+        assert started.returncode == 130 and b"Traceback" not in said, said
 
 
 def test_an_address_without_a_cluster_is_named_at_once(write_suite):

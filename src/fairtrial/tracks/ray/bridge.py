@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -20,6 +21,7 @@ from fairtrial.engine.cluster.worker import Worker
 METHODS = ("connect", "vacancies", "open", "deliver", "collect", "close", "kill")
 _OBJECT_STORE = 200 * 2**20  # bytes, on a cluster of our own: nothing large is kept there
 _NAMES = {"cpu": "CPU", "gpu": "GPU", "memory": "memory"}  # Ray's names of resources; all others are its own
+_TRYING = 60.0  # seconds in which a cluster that has just been started may begin to answer
 LOCAL, AUTO = "local", "auto"
 
 
@@ -115,10 +117,14 @@ def connect(address: str, runtime_env: dict[str, Any] | None = None) -> Connecte
     quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "runtime_env": runtime_env}
     if address == LOCAL:
         quiet |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE}
-    try:
-        ray.init(address=address, **quiet)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        return Connected(problem=_first_line(error))
+    ends = time.monotonic() + (0 if address == AUTO else _TRYING)
+    while not ray.is_initialized():
+        try:
+            ray.init(address=address, **quiet)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            if time.monotonic() > ends:
+                return Connected(problem=_first_line(error))
+            time.sleep(1)
     processors = max(1, int(ray.cluster_resources().get("CPU", 1)))
     return Connected(ray.get_runtime_context().gcs_address, processors)
 

@@ -20,7 +20,7 @@ from fairtrial.engine.cluster.pipes import Peer
 from fairtrial.tracks.ray.bridge import AUTO, LOCAL, METHODS, Call, Connected
 
 _KNOCKING = 5.0  # seconds in which a machine says whether anything listens at an address
-_CONNECTING = 60.0  # seconds in which a cluster that does listen lets us in, or a new one starts
+_CONNECTING = 120.0  # seconds in which a cluster that does listen lets us in, or a new one starts
 _ANSWERING = 10.0  # seconds in which it says how much room there is
 _ENDING = 5.0  # seconds that Ray has to end by itself
 
@@ -67,6 +67,7 @@ class RayWorkers:
     async def __aexit__(self, *_: object) -> None:
         if self._connecting is not None:
             self._connecting.cancel()
+            await asyncio.gather(self._connecting, return_exceptions=True)
         if self._peer is not None:
             await self._end(self._peer)
 
@@ -99,7 +100,10 @@ class RayWorkers:
             async with time_limit(_CONNECTING):
                 known: Connected = decode(await peer.ask("connect", encode(options)))
             if known.problem:
-                raise BackendAwayError(f"no Ray cluster answers at {name} ({known.problem})")
+                token = (
+                    "" if os.environ.get("RAY_AUTH_MODE") else "; one that asks for a token needs RAY_AUTH_MODE=token"
+                )
+                raise BackendAwayError(f"no Ray cluster answers at {name} ({known.problem}{token})")
         except BaseException as error:
             peer.kill()
             await peer.gone()
