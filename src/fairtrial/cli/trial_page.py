@@ -24,6 +24,7 @@ _INDENT = 12  # columns before a text
 _TIMELINE = 13
 _MAX_RESULT = 400
 _WIDE, _MAX_BESIDE = 118, 1000  # columns and characters with which expected and answered stand side by side
+_MOST_PRINTED = 200_000  # characters of a text, on thousands of lines
 _IN_COMMON = 0.25  # share of the words below which two texts are simply different
 _MARKS = {True: ("✓", FIRST), False: ("✗", LOUD), None: ("·", QUIET)}
 
@@ -110,6 +111,8 @@ def print_text(console: Console, name: str, text: str | Text | None, style: str 
     if text is None:
         return
     whole = text if isinstance(text, Text) else Text(printable(text), style)
+    if (more := len(whole) - _MOST_PRINTED) > 0:
+        whole = whole[:_MOST_PRINTED].append(f"\n… and {more:,} more characters: --json has them all", QUIET)
     for place, piece in enumerate(_wrapped(console, whole, max(20, console.page_width - _INDENT - 1))):
         head = Text(f" {name if place == 0 else '':<{_INDENT - 1}}", QUIET)
         console.print(Text.assemble(head, piece), soft_wrap=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import IO
 
 from fairtrial.analyse.run import Run
-from fairtrial.reports.html_answers import pack
+from fairtrial.reports.html_answers import check_size, pack
 from fairtrial.reports.html_pages import pages
 from fairtrial.reports.html_render import render
 from fairtrial.reports.html_result import own_parts, result_of
@@ -13,6 +13,7 @@ from fairtrial.reports.html_result import own_parts, result_of
 
 def write(run: Run, file: IO[str]) -> None:
     """Write the whole page."""
+    check_size(run)
     result = result_of(run)
     packed = pack(run, result.order)
     file.write(

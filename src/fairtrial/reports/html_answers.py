@@ -24,6 +24,7 @@ MAX_BYTES = 3_000_000  # of compressed answers in one file; the whole page stays
 _TEXT_LENGTHS = (100_000, 4000, 1500, 600, 250, 100, 0)
 _PIECE = 500_000  # bytes of a piece before it is compressed
 _SNIPPET = 160
+_MOST_ANSWERS = 20_000  # to one case, of all arms
 
 Judged = tuple[TrialRecord, list[JudgeComment]]
 
@@ -34,6 +35,16 @@ class Packed(NamedTuple):
     cases: str  # the index of all cases
     pieces: list[str]
     cut: int | None  # the length that texts were cut to, if they were
+
+
+def check_size(run: Run) -> None:
+    """Refuse a run with more answers to one case than a browser can show; the page has every one."""
+    answers = sum(arm.repeats for arm in run.plan_arms)
+    if answers > _MOST_ANSWERS:
+        raise FairtrialError(
+            f"run {run.id} has {answers:,} answers to each case, and an HTML page shows at most {_MOST_ANSWERS:,}: "
+            "`fairtrial export` writes them as a table (.csv, .jsonl, .parquet), and the numbers alone as .md"
+        )
 
 
 def pack(run: Run, arms: Sequence[str]) -> Packed:

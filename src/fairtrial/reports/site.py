@@ -29,7 +29,7 @@ from fairtrial.present.figures import Links, leaders
 from fairtrial.present.words.leaderboards import headline, headline_parts, settle_words
 from fairtrial.reports.badge import badge
 from fairtrial.reports.card import card, write_card
-from fairtrial.reports.html_answers import encoded, pieces_of
+from fairtrial.reports.html_answers import check_size, encoded, pieces_of
 from fairtrial.reports.html_pages import pages
 from fairtrial.reports.html_render import render
 from fairtrial.reports.html_result import ReportedRun, day, own_parts, result_of
@@ -84,6 +84,8 @@ def write_site(runs: Sequence[Run], folder: str | Path, *, base_url: str = "") -
     """Write the site of these runs; `base_url` is where it will be, which link previews need."""
     place = Path(folder)
     runs = list({run.id: run for run in runs}.values())
+    for run in runs:
+        check_size(run)
     earlier = _earlier_files(place)
     try:
         place.mkdir(parents=True, exist_ok=True)
