@@ -12,7 +12,7 @@ from fairtrial.config import parse_suite
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.trust import looking_into, running_code
-from fairtrial.foreign.suites import suite_text
+from fairtrial.foreign.suites import suite_text, write_suite
 from tests.contracts.test_importers import EXAMPLES, example
 from tests.torture.campaign import Campaign
 from tests.torture.fuzz import Document, fuzz
@@ -32,8 +32,7 @@ def converted(name: str, place: Path) -> str:
     importer: Any = registry.load("importers", name)()
     imported = importer.read(place)
     text = suite_text(imported, place.parent)
-    for finding in (*imported.findings, *imported.differences):
-        finding.encode("utf-8")
+    write_suite(imported, place.parent / "written" / "suite.yaml", source="theirs", tool=name)
     with looking_into(place.parent):
         try:
             parse_suite(text, file="suite.yaml", folder=place.parent, environment={}).cases()

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import msgspec
 
-from fairtrial.text.printable import one_line
+from fairtrial.text.printable import one_line, paired
 
 _LONGEST_LINE = 1000  # characters: what is quoted may be of any length
 
@@ -39,7 +39,7 @@ class FairtrialError(Exception):
 
 def _shortened(line: str) -> str:
     """Leave out the middle of a line that is too long to read; what to do about it comes at its end."""
-    half = _LONGEST_LINE // 2
+    half, line = _LONGEST_LINE // 2, paired(line)
     return line if len(line) <= _LONGEST_LINE else f"{line[:half]} … {line[-half:]}"
 
 

@@ -144,10 +144,10 @@ def write_suite(imported: Imported, path: Path, *, source: str, tool: str) -> No
     lines += [f"# Different here: {' '.join(difference.split())}" for difference in imported.differences]
     contents: dict[Path, bytes] = {}
     for name, given in imported.files.items():
-        body = given if isinstance(given, bytes) else "".join(_with_paths(given, path.parent)).encode()
+        body = given if isinstance(given, bytes) else paired("".join(_with_paths(given, path.parent))).encode()
         contents[path.parent / name] = body
     # The suite comes last: where there is one, all its files are there.
-    contents[path] = ("\n".join(lines) + "\n" + suite_text(imported, path.parent)).encode()
+    contents[path] = (paired("\n".join(lines)) + "\n" + suite_text(imported, path.parent)).encode()
     for file, body in contents.items():
         try:
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -21,18 +21,19 @@ def is_pattern(path: str) -> bool:
 
 def find_files(path: str, folder: Path) -> list[Path]:
     """Return the files that a path or pattern stands for, sorted by name; numbers in names by their value."""
-    exact = _is_file(folder / path)
+    exact = is_file(folder / path)
     if not is_pattern(path) or exact:
         return [within(folder, path)] if exact else []
     names = glob.glob(path, root_dir=folder, recursive=True)  # noqa: PTH207 - Path.glob refuses absolute patterns
     return [within(folder, name) for name in sorted(names, key=_natural) if (folder / name).is_file()]
 
 
-def _is_file(path: Path) -> bool:
+def is_file(path: Path) -> bool:
+    """Return whether there is a file; names that no file can have are those of none."""
     try:
         return path.is_file()
-    except OSError:
-        return False  # such as a name that is longer than any file's
+    except (OSError, ValueError):
+        return False
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

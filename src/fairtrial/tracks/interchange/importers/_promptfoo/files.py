@@ -17,12 +17,15 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.file import media_of
 from fairtrial.core.trust import may_run_code
 from fairtrial.foreign.suites import read_text
+from fairtrial.tables.files import is_file
+from fairtrial.text.printable import clipped, one_line
 from fairtrial.tracks.interchange.importers._promptfoo.yaml12 import parse
 
 PREFIX = "file://"
 _IMAGES = "promptfoo_files"  # the folder of images
 _DATA_URL = re.compile(r"data:[\w/+.-]+;base64,")
 _GLOB = ("*", "?", "[")
+_LONGEST_NAME = 200
 _MAX_DEPTH = 16  # of references to references
 
 
@@ -39,25 +42,29 @@ class Folder:
     def find(self, name: str) -> list[Path]:
         """Return the files that a reference means, which may be a pattern; raise MissingFileError if there are none."""
         name = name.removeprefix(PREFIX)
-        if any(mark in name for mark in _GLOB):
-            base = Path(name)
-            root, pattern = (
-                (Path(base.anchor), str(base.relative_to(base.anchor))) if base.is_absolute() else (self.path, name)
-            )
-            paths = sorted(path for path in root.glob(pattern.removeprefix("./")) if path.is_file())
-        else:
-            path = self.path / name
-            if path.is_dir():
-                paths = sorted(inner for inner in path.iterdir() if inner.is_file())
-            else:
-                paths = [path] if path.is_file() else []
+        try:
+            paths = self._meant(name)
+        except (OSError, ValueError, NotImplementedError):  # no file can have such a name, or match such a pattern
+            paths = []
         if not paths:
-            raise MissingFileError(f"there is no file {name}")
+            raise MissingFileError(f"there is no file {clipped(one_line(name), _LONGEST_NAME)}")
         if not may_run_code() and not all(path.resolve().is_relative_to(self.path.resolve()) for path in paths):
             raise MissingFileError(
                 f"{name} is outside of the configuration's folder: copy it there, or import with --run-code"
             )
         return paths
+
+    def _meant(self, name: str) -> list[Path]:
+        if any(mark in name for mark in _GLOB):
+            base = Path(name)
+            root, pattern = (
+                (Path(base.anchor), str(base.relative_to(base.anchor))) if base.is_absolute() else (self.path, name)
+            )
+            return sorted(path for path in root.glob(pattern.removeprefix("./")) if path.is_file())
+        path = self.path / name
+        if path.is_dir():
+            return sorted(inner for inner in path.iterdir() if inner.is_file())
+        return [path] if path.is_file() else []
 
     def text(self, name: str) -> str:
         """Return the text of a file; raise MissingFileError if it has none."""
@@ -70,7 +77,7 @@ class Folder:
         except ValueError:
             words = []
         return next(iter(words), ""), [
-            path if (path := self.path / word).is_file() and not word.startswith("/") else word for word in words
+            path if is_file(path := self.path / word) and not word.startswith("/") else word for word in words
         ]
 
     def data(self, name: str) -> Any:

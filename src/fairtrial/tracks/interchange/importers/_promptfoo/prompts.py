@@ -13,6 +13,7 @@ import yaml
 
 from fairtrial.core.templates import TemplateError, names_in
 from fairtrial.foreign.suites import read_text
+from fairtrial.tables.files import is_file
 from fairtrial.tracks.interchange.importers._promptfoo.conversion import Conversion
 from fairtrial.tracks.interchange.importers._promptfoo.files import PREFIX
 from fairtrial.tracks.interchange.importers._promptfoo.nunjucks import converted, to_jinja
@@ -145,7 +146,7 @@ class Prompts:
             return True
         short = len(text) < 200 and "\n" not in text and "{{" not in text
         return short and (
-            (self._folder.path / text).is_file()
+            is_file(self._folder.path / text)
             or (Path(text).suffix in (".txt", ".json", *_FUNCTIONS) and " " not in text)
         )
 
