@@ -227,7 +227,7 @@ async def test_a_command_that_is_hit_at_any_moment(campaign, kept, tmp_path):
             whole_store(folder / store)
         await say_what_is_there(folder)
         if ended.code != 0 and not (name in ONCE and contents(folder) == whole):
-            again = without_complaint(await end_of(forks.start(*COMMANDS[name], folder=folder)))
+            again = without_complaint(await end_of(forks.start(*COMMANDS[name], folder=folder)), 1)
             assert again.code == 0 or (name == "delete" and not runs_of(folder / STORE)), (ended, again)
         assert contents(folder) == whole, (name, kind, ended)
         assert (folder / "report.html").exists() == (name == "report")
