@@ -24,6 +24,7 @@ from tests.lazily import Library
 
 psutil = Library("psutil")
 _PATIENCE = 240.0  # seconds that a node may take to start on a busy machine
+_ATTEMPTS = 4
 _STORE = 80_000_000  # bytes: nothing large is kept there
 
 
@@ -41,13 +42,15 @@ class Node:
                 stdout=log, stderr=log, start_new_session=True, env={**os.environ, **token, "RAY_USAGE_STATS_ENABLED": "0"},
             )  # fmt: skip
 
-    def wait(self) -> None:
-        """Wait until it has started."""
+    def wait(self) -> bool:
+        """Wait until it has started; return False if Ray has given up, as it does on a busy machine."""
         ends = time.monotonic() + _PATIENCE
         while "Ray runtime started" not in (said := self.log.read_text("utf-8", "replace")):
-            assert self._process.poll() is None and time.monotonic() < ends, said
+            if self._process.poll() is not None or time.monotonic() > ends:
+                return False
             time.sleep(0.1)
         self.address = re.search(r"--address='([^']+)'", said)[1] if self._is_head else ""
+        return True
 
     def processes(self, name: str = "") -> list[Any]:
         """Its processes, or those that are called like this."""
@@ -100,16 +103,21 @@ class RayCluster:
     def _start(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="ftr", dir="/tmp"))  # short: it becomes part of a socket's name
         try:
-            for number, cpus in enumerate(self._cpus):
-                head = self.nodes[0].address if number else ""
-                self.nodes.append(Node(self.folder, str(number), cpus, self.token, head))
-                if number == 0:
-                    self.nodes[0].wait()
-            for node in self.nodes[1:]:
-                node.wait()
+            for cpus in self._cpus:
+                self._add(cpus)
         except BaseException:
             self._end()
             raise
+
+    def _add(self, cpus: int) -> None:
+        head = self.nodes[0].address if self.nodes else ""
+        for attempt in range(_ATTEMPTS):
+            node = Node(self.folder, f"{len(self.nodes)}-{attempt}", cpus, self.token, head)
+            if node.wait():
+                self.nodes.append(node)
+                return
+            node.kill()
+        raise AssertionError(node.log.read_text("utf-8", "replace"))
 
     def _end(self) -> None:
         self.kill()
