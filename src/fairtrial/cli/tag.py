@@ -7,7 +7,7 @@ import click
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.start import open_store
 from fairtrial.store import Store
-from fairtrial.store.store import check_tag
+from fairtrial.store.tag_names import check_tag
 
 
 def tag_run(run: str | None, name: str | None, delete: bool, store: str | None, as_json: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 import weakref
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,6 @@ from typing import Any
 import msgspec
 from filelock import Timeout
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Executable,
     Select,
@@ -40,6 +38,7 @@ from fairtrial.store.lease import RunLease, insert_run
 from fairtrial.store.migrations import is_current, migrate
 from fairtrial.store.planned import count_by_position
 from fairtrial.store.row_hashes import OF_TRIAL, RowHash, is_whole, where
+from fairtrial.store.run_queries import named_query, run_query
 from fairtrial.store.statements import Rows, upsert_replacing, write_rows
 
 UNFINISHED = -1  # the case count of a plan that is still being written
@@ -47,8 +46,6 @@ RANDOM = "random"  # the order in which a run asks its cases
 _PATIENCE = 1.0
 _AT_ONCE = 500  # whole trials in memory
 _SCORE = RowHash(schema.scores, "score_")
-_LONGEST_NUMBER = 10  # digits of a run's
-_TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}")
 
 
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -243,12 +240,7 @@ class Store:
 
     def candidates(self, *names: str) -> list[RunRecord]:
         """Return the runs whose id or series begins with one of these names, or that have it as their number."""
-        runs = schema.runs
-        may_be: list[ColumnElement[bool]] = []
-        for name in names:
-            may_be += [column.istartswith(name, autoescape=True) for column in (runs.c.id, runs.c.series_id)]
-            may_be += [runs.c.number == int(name)] if name.isdecimal() and len(name) < _LONGEST_NUMBER else []
-        return self.runs_in(run_query().where(or_(*may_be)).order_by(runs.c.number.desc()))
+        return self.runs_in(named_query(names))
 
     def runs_in(self, query: Select[Any]) -> list[RunRecord]:
         """Return the runs that a `run_query` selects."""
@@ -421,17 +413,3 @@ class Store:
         if scoring is not None:
             query = query.where(table.c.scoring == scoring)
         return self.fetch_rows(table, query.order_by(table.c.judge, table.c.number))
-
-
-def run_query() -> Select[Any]:
-    """Select runs with the names of their suites: the columns of a `RunRecord`."""
-    runs, plans = schema.runs, schema.plans
-    return select(runs, plans.c.suite_name).join(plans, plans.c.id == runs.c.plan_id)
-
-
-def check_tag(store: Store, name: str) -> None:
-    """Refuse a name that could be confused with an id or is hard to type."""
-    if not _TAG.fullmatch(name) or name == "latest":
-        raise FairtrialError(f"`{name}` is not a valid name: use up to 64 letters, digits, dots, dashes; not `latest`")
-    if any(run.id.startswith(name) or (run.series_id or "").startswith(name) for run in store.candidates(name)):
-        raise FairtrialError(f"`{name}` is the start of an existing id: choose another name")

@@ -19,7 +19,7 @@ from fairtrial.providers.retirement import retiring
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.files import delete_with_files, scored_by
-from fairtrial.store.store import check_tag
+from fairtrial.store.tag_names import check_tag
 from fairtrial.store.todo import Mode
 from fairtrial.web.cache import LONG, PATIENCE
 from fairtrial.web.entries import number
