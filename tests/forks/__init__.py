@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ class Process:
         threading.Thread(target=self._follow, daemon=True).start()
 
     def _follow(self) -> None:
-        self.returncode = int(self._replies.readline())
+        self.returncode = int(self._replies.readline() or -signal.SIGKILL)  # or whoever forks has ended
         self._replies.close()
         self._link.close()
         self._ended.set()
@@ -80,7 +81,8 @@ class Process:
 
     def send_signal(self, number: int) -> None:
         if self.returncode is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # as `Popen` does: it has just ended
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)

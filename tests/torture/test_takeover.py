@@ -140,7 +140,7 @@ async def test_a_run_that_was_taken_over_keeps_its_answers(
         url = postgres.new_database() if postgres else f"sqlite:///{tmp_path}/{chance.random()}/s.db"
         Store(url).close()
         budget = chance.choice((None, 5.0))
-        keys = {"budget_usd": budget} if budget else {}
+        keys = {"params": {"max_tokens": 20}, **({"budget_usd": budget} if budget else {})}
         suite = write_suite(
             targets=["openai:m"], prices=PRICE, scorer="boolean", cases=numbered(CASES), concurrency=CONCURRENCY, **keys
         )
