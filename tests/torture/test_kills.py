@@ -12,10 +12,11 @@ import gzip
 import random
 import shutil
 import time
-from contextlib import chdir
+from contextlib import chdir, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 import pytest
 import yaml
 from sqlalchemy import select
@@ -25,6 +26,7 @@ from fairtrial.store import Store, schema
 from fairtrial.store.ledger import charged, spent
 from tests import forks
 from tests.conftest import numbered
+from tests.ports import free_port
 from tests.store.test_moments import OLD as OLD_STORES
 from tests.store.test_moments import content
 from tests.torture.blows import KINDS, end_of, strike, until, whole_store, without_complaint
@@ -248,3 +250,45 @@ async def say_what_is_there(folder: Path) -> None:
     for command in (("list",), ("show", "latest")):
         said = without_complaint(await end_of(forks.start(*command, folder=folder)), 1)
         assert said.code in (0, 1), said
+
+
+# -- what works for people, and for a run ---------------------------------------------------------------
+
+TOKEN = "a-token-that-nobody-guesses"
+
+
+async def test_a_page_that_is_hit_while_it_works_on_a_run(campaign, write_suite, model_server, tmp_path):
+    """`serve` is killed or stopped with a run of its own; the run is then resumed, and is whole."""
+    for number, chance in enumerate(campaign.rounds(short=1)):
+        state = await model_server(latency=0.004, answer="42: {prompt}")
+        shape = Shape(cases=60, concurrency=4, budget=50.0, judged=False, workers=0, faults={})
+        suite, store = write_suite(**suite_of(shape)), tmp_path / f"{number}.db"
+        port = free_port()
+        served = ("serve", "--port", port, "--token", TOKEN, "--folder", suite.parent, "--store", store)
+        process = forks.start(*served, folder=suite.parent)
+        address = f"http://127.0.0.1:{port}"
+        form = {"file": suite.name, "target": "openai:m", "condition": "default", "budget_usd": "50"}
+        await asyncio.to_thread(begin_a_run, process, address, form)
+        goal = chance.randrange(0, 50)
+        await until(lambda state=state, goal=goal: state.calls.total() >= goal, process)
+        kind = chance.choice(("kill", "term", "interrupt"))
+        campaign.count(**{kind: await strike(process, kind, chance)})
+        without_complaint(await end_of(process))
+        before = stored(store)
+        whole_store(store)
+        again = await end_of(forks.start("resume", "latest", "--quiet", "--store", store, folder=suite.parent))
+        assert again.code == 0 or (again.code == 1 and "nothing" in again.err), again
+        assert before.items() <= stored(store).items()
+        check(campaign, shape, state, store, "42: {prompt}", 1)
+
+
+def begin_a_run(process: Any, address: str, form: dict[str, str]) -> None:
+    """Begin a run by the page's form, as soon as the page is there."""
+    headers = {"authorization": f"Bearer {TOKEN}", "origin": address}
+    while process.poll() is None:
+        with suppress(httpx.TransportError):
+            reply = httpx.post(f"{address}/new/run", data=form, headers=headers, timeout=120)
+            assert reply.status_code in (302, 303), reply.text
+            return
+        time.sleep(0.05)
+    raise AssertionError(process.communicate())
