@@ -3,6 +3,7 @@
 import json
 
 from tests.torture import campaign as campaigns
+from tests.torture.__main__ import _count
 from tests.torture.campaign import Campaign
 
 
@@ -19,3 +20,7 @@ def test_a_round_is_repeated_from_its_seed(monkeypatch, tmp_path):
     again = Campaign("x")
     assert next(again.rounds(1)).random() == drawn[2] and again.current.endswith("7:2")
     assert [chance.random() for chance in Campaign("y").rounds(1)] != drawn[2:3]
+
+
+def test_the_time_is_divided_among_the_campaigns():
+    assert _count(["tests/torture/test_campaign.py"]) == 2
