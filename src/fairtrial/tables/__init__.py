@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fairtrial.core.errors import NotInstalledError
 from fairtrial.tables.row import Row, TableError, TableOptions
+from fairtrial.tables.text import undecodable
 
 __all__ = ["FORMATS", "Row", "TableOptions", "format_of", "misplaced_options", "missing_extra", "rows_of"]
 
@@ -74,6 +75,7 @@ def rows_of(path: Path, options: TableOptions | None = None) -> Iterator[Row]:
     except TableError as error:
         yield Row(error.line, {}, str(error))
     except UnicodeError as error:
-        yield Row(0, {}, f"the file is not text in its encoding ({error}): set `encoding`")
+        found = undecodable(error) if isinstance(error, UnicodeDecodeError) else "the file is not text in its encoding"
+        yield Row(0, {}, str(found))
     except OSError as error:
         yield Row(0, {}, f"the file cannot be read: {error.strerror or error}")

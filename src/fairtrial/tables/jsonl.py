@@ -48,6 +48,8 @@ def json_problem(error: Exception, text: bytes | str | msgspec.Raw, line: int) -
     """Return what is wrong with a JSON text; raise TableError if it is not even text."""
     if isinstance(error, RecursionError):
         return "the JSON is nested too deeply"
+    if isinstance(error, UnicodeDecodeError):
+        raise undecodable(error, line) from None
     if isinstance(text, bytes):
         if b"\0" in text:
             raise TableError("NUL bytes: the file is not JSON text", line) from None
