@@ -15,6 +15,7 @@ import re
 import signal
 import tempfile
 import traceback
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -283,7 +284,7 @@ def with_odd_bytes(body: bytes, chance: random.Random) -> bytes:
 def _unpacked(body: bytes) -> bytes:
     try:
         return gzip.decompress(body)
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error):
         return body
 
 

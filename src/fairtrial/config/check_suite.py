@@ -22,6 +22,7 @@ from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.functions import is_given
 from fairtrial.core.many_arms import MOST_ARMS
+from fairtrial.core.mistakes import sentence_of
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import functions_in, read
 from fairtrial.core.providers import api_kinds
@@ -36,6 +37,15 @@ S = TypeVar("S", bound=CheckedSuite)
 
 def check_source(suite: S, source: SuiteSource, options: RunOptions, *, whole: bool = True) -> S:
     """Check everything in a source and fill the suite with it; raise ProblemsError with all its problems."""
+    try:
+        return _checked(suite, source, options, whole=whole)
+    except (OSError, ValueError) as error:  # of a file that it names, and nothing can have
+        if not (sentence := sentence_of(error)):
+            raise
+        raise FairtrialError(f"{source.file}: {source.variables.hide(sentence)}") from None
+
+
+def _checked(suite: S, source: SuiteSource, options: RunOptions, *, whole: bool) -> S:
     document = _read_document(source)
     if document is None:
         raise ProblemsError(source.hidden_problems())
