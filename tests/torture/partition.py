@@ -16,6 +16,7 @@ class Partition:
         self._whole.set()
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self.waiting = 0  # programs that tried to connect since the cut
 
     async def __aenter__(self) -> Partition:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -54,6 +55,7 @@ class Partition:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         self._writers.add(writer)
+        self.waiting += not self._whole.is_set()
         await self._whole.wait()
         with suppress(OSError, asyncio.CancelledError):
             there = await asyncio.open_connection(self._url.hostname, self._url.port)

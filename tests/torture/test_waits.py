@@ -285,3 +285,75 @@ async def test_a_model_that_never_answers(campaign, number, state, suite, tmp_pa
         assert "fairtrial resume" in run.words
         await is_resumed(str(store), tmp_path, state, 60, 4)
         count(campaign)
+
+
+JUDGING = {
+    "calibrate": ("calibrate", "openai:judge"),
+    "pairwise": ("pairwise", "latest", "--judge", "openai:judge"),
+    "rescore": ("rescore", "latest", "--scorer", "llm_judge", "--judge", "openai:judge"),
+}
+
+
+@pytest.mark.parametrize("command", JUDGING)
+async def test_a_judge_that_never_answers(campaign, command, state, write_suite, tmp_path):
+    for chance in campaign.rounds(short=1):
+        state.hold(after=0)
+        path = write_suite(targets=["mock:echo", {"id": "b", "target": "mock:echo"}], cases=numbered(3))
+        store = Store(str(tmp_path / "s.db"))
+        await pipeline.arun(pipeline.load(path), store=store)
+        calls = state.calls.total()
+        judging = Started(*JUDGING[command], "--store", tmp_path / "s.db", folder=tmp_path)
+        await judging.until(partial(lambda calls: state.calls.total() > calls, calls))
+        assert await judging.interrupt(chance.choice(SIGNALS)) == 130
+        assert "interrupted" in judging.words, judging.words
+        store.close()
+        count(campaign)
+
+
+# -- pages, watches, and what reads ---------------------------------------------------------------
+
+
+@BOTH
+async def test_a_server_of_pages(campaign, number, postgres, tmp_path):
+    """Also while a page waits for a database that has gone."""
+    for _ in campaign.rounds(short=1):
+        url = postgres.new_database()
+        async with Partition(url) as partition:
+            pages = Started("serve", "--no-open", "--port", 0, "--token", "a-token-of-tests-x", "--store",
+                            partition.url, folder=tmp_path)  # fmt: skip
+            await pages.says("is running at")
+            address = re.search(r"http://127\.0\.0\.1:(\d+)", pages.words)
+            assert address
+            partition.cut()
+            _, writer = await asyncio.open_connection("127.0.0.1", int(address[1]))
+            writer.write(b"GET /?token=a-token-of-tests-x HTTP/1.1\r\nHost: 127.0.0.1:%s\r\n\r\n" % address[1].encode())
+            await writer.drain()
+            assert await pages.interrupt(number) in (0, 130)
+            writer.close()
+        count(campaign)
+
+
+@BOTH
+async def test_what_reads_a_database_that_has_gone(campaign, number, postgres, suite, tmp_path):
+    for _ in campaign.rounds(short=1):
+        async with Partition(postgres.new_database()) as partition:
+            partition.cut()
+            for command in (("list",), ("show", "latest"), ("compare", "a", "b")):
+                reader = Started(*command, "--store", partition.url, folder=tmp_path)
+                await reader.until(lambda: partition.waiting)
+                assert await reader.interrupt(number) == 130
+                assert reader.words.strip() == "interrupted"
+                partition.waiting = 0
+                count(campaign)
+
+
+@BOTH
+async def test_a_suite_that_is_watched(campaign, number, state, suite, tmp_path):
+    """Its runs are processes of their own, which are told."""
+    for _ in campaign.rounds(short=1):
+        store = tmp_path / "s.db"
+        watch = Started("run", suite, "--watch", "--store", store, folder=tmp_path)
+        await watch.until(lambda: state.calls.total() >= 24)
+        assert await watch.interrupt(number) == 0
+        await is_resumed(str(store), tmp_path, state, 60, 4)
+        count(campaign)

@@ -46,7 +46,8 @@ def watch_suite(suite: str, arguments: Sequence[str]) -> int:
 
 def _run_until_change(arguments: Sequence[str], stamps: Stamps) -> set[Path]:
     """Run once; if a file is saved meanwhile, stop the run, which keeps its answers, and return what changed."""
-    process = subprocess.Popen([sys.executable, "-m", "fairtrial", "run", *arguments])
+    # A group of its own, so that a terminal sends Ctrl-C to this process alone.
+    process = subprocess.Popen([sys.executable, "-m", "fairtrial", "run", *arguments], process_group=0)
     try:
         while process.poll() is None:
             if changed := _changed(stamps):
@@ -55,7 +56,8 @@ def _run_until_change(arguments: Sequence[str], stamps: Stamps) -> set[Path]:
                 return changed
             time.sleep(_LOOK_EVERY)
     except KeyboardInterrupt:
-        process.wait()  # it got the signal too, and stores what it has
+        process.send_signal(signal.SIGINT)
+        process.wait()  # it stores what it has
         raise
     return set()
 
