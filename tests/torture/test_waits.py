@@ -15,8 +15,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -357,3 +357,34 @@ async def test_a_suite_that_is_watched(campaign, number, state, suite, tmp_path)
         assert await watch.interrupt(number) == 0
         await is_resumed(str(store), tmp_path, state, 60, 4)
         count(campaign)
+
+
+# -- what the line says ---------------------------------------------------------------------------
+
+
+async def test_the_line_names_who_is_waited_for(model_server, write_suite, store, monkeypatch):
+    monkeypatch.setattr("fairtrial.engine.progress._STILL", 0.0)
+    state = await model_server(answer="42")
+    state.hold(after=0)
+
+    async def line_of(**keys: Any) -> str:
+        sessions: list[Any] = []
+
+        @asynccontextmanager
+        async def watch(session: Any) -> AsyncIterator[None]:
+            sessions.append(session)
+            yield
+
+        before = state.calls.total()
+        suite = pipeline.load(write_suite(**keys))
+        work = asyncio.create_task(pipeline.arun(suite, store=store, watch=watch))
+        while state.calls.total() == before:
+            await asyncio.sleep(0.005)
+        said = sessions[0].progress.held_back()
+        sessions[0].interrupt()
+        assert (await work).status == "interrupted"
+        return re.sub(r"\d+ s", "N s", said[-1])
+
+    assert await line_of(targets=["openai:m"]) == "no answer for N s from openai:m"
+    judged = {"targets": ["mock:echo"], "scorer": "llm_judge", "judge": "openai:judge"}
+    assert await line_of(**judged) == "no answer for N s from the judge openai:judge, which is tried first"

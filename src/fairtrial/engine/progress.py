@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from fairtrial.core.answer import Failure, Outcome, failure_words
 from fairtrial.core.money import Cost
+from fairtrial.core.place import Place
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.trial import Trial
 from fairtrial.store.totals import ArmTotals
 from fairtrial.store.waiting import Waiting
+from fairtrial.text.printable import counted
 
 _NORMAL_95 = 1.96
 _STILL = 30.0  # seconds without an answer that are worth saying
+_NAMED = 3  # targets at most
 
 
 class ArmProgress:
@@ -67,6 +71,8 @@ class Progress:
         self.before = 0  # trials finished by earlier sessions
         self.patient = False  # answers come in batches, so that hours without one are nothing to remark on
         self.note = ""  # why the run is slower than requested
+        self.trying = ""  # the judge that is tried before anything is asked
+        self._awaited: dict[Place, str] = {}  # the trials under way: the target that is asked, or nothing
         self.stopping = False  # a person has interrupted it
         self.growing = False  # cases are still being read, so the totals grow
         self.store = Waiting()  # how the session waits for its store
@@ -98,6 +104,8 @@ class Progress:
         """Count an answer or failure that is durable."""
         arm = self.arms[trial.arm.position]
         arm.cost += outcome.cost
+        if trial.place in self._awaited:
+            self._awaited[trial.place] = ""
         if isinstance(outcome.result, Failure):
             arm.failed += 1
             self._count(outcome.result.kind)
@@ -129,7 +137,27 @@ class Progress:
         if why := self.store.why():
             return [*held, f"waiting: {why}"]  # and so no answer can be stored, and none counts
         still = time.monotonic() - max(self.latest, self.store.free_since)
-        return [*held, f"no answer for {still:.0f} s"] if still >= _STILL and not self.patient else held
+        return [*held, self._missing(still)] if still >= _STILL and not self.patient else held
+
+    @contextmanager
+    def under_way(self, trial: Trial) -> Iterator[None]:
+        """Know what a trial waits for while the block runs: first its target, and once it has answered, its score."""
+        self._awaited[trial.place] = trial.arm.target.id if trial.stored is None else ""
+        try:
+            yield
+        finally:
+            del self._awaited[trial.place]
+
+    def _missing(self, seconds: float) -> str:
+        """Return what has not come for so many seconds, and from whom."""
+        awaited = list(self._awaited.values())
+        asked = list(dict.fromkeys(filter(None, awaited)))
+        if self.trying:
+            return f"no answer for {seconds:.0f} s from the judge {self.trying}, which is tried first"
+        if asked or not awaited:
+            names = f" from {', '.join(asked[:_NAMED])}{' …' if len(asked) > _NAMED else ''}" if asked else ""
+            return f"no answer for {seconds:.0f} s{names}"
+        return f"no score for {seconds:.0f} s, of {counted(len(awaited), 'answer')}"
 
     @property
     def done(self) -> int:

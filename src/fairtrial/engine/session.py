@@ -143,7 +143,9 @@ class Engine:
         for judge in self._executor.judges() if self.job.judged else ():
             if await self._reader.has_judged(judge.key):
                 continue
+            self.progress.trying = judge.name
             failure = await try_judge(judge)
+            self.progress.trying = ""
             if failure is not None:
                 why = self._gone_judge(judge.name) if failure.kind == "model" else ""
                 reason = f"the judge {judge.name} cannot be used ({why}{failure.message}); no answers were requested"
@@ -216,7 +218,8 @@ class Engine:
         if trial.arm.target.id in self._with_workspaces:
             trial = await self._reader.with_changes(trial)
         listener = self.listen(trial) if self.listen is not None and trial.stored is None else NOBODY
-        await self._executor.carry_out(trial, self, listener)
+        with self.progress.under_way(trial):
+            await self._executor.carry_out(trial, self, listener)
 
     def wanted(self, trial: Trial) -> bool:
         return self.halt is None and trial.arm.target.id not in self._given_up

@@ -35,6 +35,7 @@ from fairtrial.workflows.series import Part, arun_series, check_series
 
 _MAX_CHARACTERS = 400_000  # of one answer that are kept while it is written
 _MAX_ENDED = 50
+_CLOSING = 20.0  # seconds in which all tasks save their work
 
 
 def report(error: BaseException, what: str) -> str:
@@ -214,8 +215,9 @@ class Tasks:
         """Stop all tasks and wait until their work is saved."""
         for task in self.open():
             task.stop()
+        deadline = time.monotonic() + _CLOSING
         for task in self.open():
-            task.ended.wait(20)
+            task.ended.wait(max(0.0, deadline - time.monotonic()))
 
     def run(self, suite: Suite, runs: int = 1, *, view: str = "") -> Task:
         """Run a suite, once or several times in sequence; `view` is the part of the run's page to show."""
