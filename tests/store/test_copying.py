@@ -1,9 +1,10 @@
 """Copying runs between stores of either kind: every row arrives, whatever interrupts it."""
 
+import hashlib
 import json
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from fairtrial.analyse.run import Run
 from fairtrial.cli.main import _run as command_line
@@ -11,6 +12,7 @@ from fairtrial.core.errors import FairtrialError, StoreError
 from fairtrial.reports.export import export
 from fairtrial.store import Store, copying, opinions, schema
 from fairtrial.store.calibrations import add_calibration
+from fairtrial.store.checking import check_store
 from fairtrial.store.copying import COPYING, copy_calibrations, copy_runs, find_copied
 from fairtrial.store.votes import Vote, add_vote
 from fairtrial.workflows.resume import arescore
@@ -173,3 +175,22 @@ async def test_numbers_that_are_taken_are_not_given_twice(run_suite, store, othe
 def test_a_store_is_not_copied_to_itself(store):
     with pytest.raises(FairtrialError, match="to itself"):
         list(copy_runs(store, store, []))
+
+
+@on_both
+async def test_a_copy_is_proven_by_the_hashes_of_the_original(filled, store, other):
+    """They are copied, not made anew: what was damaged before stays so."""
+    with store.writing() as connection:
+        real = hashlib.sha256(b"\0\x89PNG").hexdigest()
+        for table in (schema.files, schema.attachments):
+            connection.execute(update(table).values(sha256=real))
+    assert check_store(store.address).whole
+    with store.writing() as connection:
+        changed = schema.scores.c.case_position == 3
+        connection.execute(update(schema.scores).where(changed).values(value=0.25))
+    for result in copy_runs(store, other, find_copied(store, [])):
+        assert result.outcome == "copied"
+    here, there = check_store(store.address), check_store(other.address)
+    assert [table.damaged for table in there.tables if table.table == "scores"] != [0]
+    assert sorted(there.damaged) == sorted(here.damaged) and not any(table.unproven for table in there.tables)
+    assert all(f"run {filled.id}, case 3" in named for named in there.damaged)
