@@ -459,3 +459,12 @@ async def test_a_name_is_one_that_the_command_line_takes(client: TestClient, run
         assert client.post(f"/runs/{run.id}/tag", data={"name": name}).status_code == 400, name
     assert client.post(f"/runs/{run.id}/tag", data={"name": "main"}).status_code == 200
     assert store.tags() == {"main": run.id}
+
+
+async def test_a_damaged_store_is_said_on_pages(client: TestClient, run_suite: Any, store: Store) -> None:
+    """A document that nothing has written, at which the page would fail."""
+    run = await run_suite()
+    with store.writing() as connection:
+        connection.exec_driver_sql("UPDATE runs SET settings = x'7b'")
+    page = client.get(f"/runs/{run.id}")
+    assert page.status_code == 400 and "store check" in page.text
