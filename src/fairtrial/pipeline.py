@@ -59,8 +59,8 @@ from fairtrial.store.files import kept_journals, kept_workspaces
 from fairtrial.store.lease import RunLease
 from fairtrial.store.planned import Planned, planned_cases
 from fairtrial.store.plans import write_plan
+from fairtrial.store.records import RANDOM, PlanRecord, RunRecord
 from fairtrial.store.scorings import finish_scoring
-from fairtrial.store.store import RANDOM, PlanRecord, RunRecord
 from fairtrial.store.waiting import Waiting
 
 _STATUS_PATIENCE = 30.0  # seconds that the status waits for a store out of reach: until then, the rows were waited for

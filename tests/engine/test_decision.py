@@ -12,7 +12,7 @@ from fairtrial.core.order import case_order
 from fairtrial.core.settings import FEWEST_CASES, StopSpec
 from fairtrial.engine.decision import Decision
 from fairtrial.stats import Bets, betting_sequence
-from fairtrial.store.store import RunRecord
+from fairtrial.store.records import RunRecord
 from fairtrial.workflows.resume import arescore, aresume
 from tests.analyse.test_compare import arm, cases
 

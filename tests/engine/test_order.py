@@ -17,7 +17,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.order import case_order
 from fairtrial.reports.export import export
 from fairtrial.store import schema
-from fairtrial.store.store import RANDOM, RunRecord
+from fairtrial.store.records import RANDOM, RunRecord
 from fairtrial.workflows.resume import aresume
 from tests.analyse.test_compare import arm, cases
 from tests.web.test_result import client, words  # noqa: F401

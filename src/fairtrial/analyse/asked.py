@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairtrial.store import Store, totals
-from fairtrial.store.store import PlanRecord, RunRecord
+from fairtrial.store.records import PlanRecord, RunRecord
 
 if TYPE_CHECKING:
     from fairtrial.analyse.stored_run import StoredRun

@@ -19,8 +19,8 @@ from fairtrial.stats.agreement import Agreement, cohen_kappa, effective_judges, 
 from fairtrial.stats.units import Measured
 from fairtrial.store import Store, opinions
 from fairtrial.store.calibrations import calibrations_of
+from fairtrial.store.records import RunRecord
 from fairtrial.store.rows import decode
-from fairtrial.store.store import RunRecord
 
 Floats = NDArray[np.float64]
 _FEW = 10  # labelled answers; with fewer, the correlation of errors cannot be estimated

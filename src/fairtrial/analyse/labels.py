@@ -12,7 +12,7 @@ from fairtrial.stats.agreement import Agreement, krippendorff_alpha
 from fairtrial.stats.correction import Corrected, corrected_mean, corrected_share
 from fairtrial.stats.units import Measured
 from fairtrial.store import Store, opinions, totals
-from fairtrial.store.store import RunRecord
+from fairtrial.store.records import RunRecord
 
 _FEW = 10  # answers; with fewer, agreement cannot be estimated
 

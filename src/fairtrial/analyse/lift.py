@@ -15,7 +15,7 @@ from fairtrial.core.experiment import Arm
 from fairtrial.core.score import Scale
 from fairtrial.stats import Paired
 from fairtrial.store import Store
-from fairtrial.store.store import RunRecord
+from fairtrial.store.records import RunRecord
 
 
 class Lift(msgspec.Struct, frozen=True, kw_only=True):

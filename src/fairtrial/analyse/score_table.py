@@ -31,9 +31,9 @@ from fairtrial.store.address import shown
 from fairtrial.store.columns import Columns
 from fairtrial.store.opinions import judges_asked, labelled
 from fairtrial.store.outcomes import case_facts
+from fairtrial.store.records import RunRecord
 from fairtrial.store.rows import decode
 from fairtrial.store.scorings import scoring_choice
-from fairtrial.store.store import RunRecord
 
 __all__ = ["SCORE", "TAKEN", "ArmScores", "Ends", "RunSource", "ScoreTable", "check_metric", "choose", "find_sources"]
 __all__ += ["pick", "pooled", "read_scores", "sources_of"]

@@ -8,9 +8,9 @@ from typing import Any
 from fairtrial.core.experiment import Arm
 from fairtrial.store import Store
 from fairtrial.store.outcomes import case_scorers
+from fairtrial.store.records import RunRecord
 from fairtrial.store.rows import decode
 from fairtrial.store.scorings import scoring_choice
-from fairtrial.store.store import RunRecord
 
 _WITH_RUBRIC, _OWN = "golden_judge", "fairtrial"
 

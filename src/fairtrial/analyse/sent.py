@@ -10,7 +10,7 @@ import msgspec
 from fairtrial.core.chat import Chat, Message
 from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.templates import TemplateError
-from fairtrial.store.store import RunRecord
+from fairtrial.store.records import RunRecord
 
 
 class Exchange(NamedTuple):

@@ -22,8 +22,9 @@ from fairtrial.core.variables import display
 from fairtrial.store import schema
 from fairtrial.store.files import attachments, contents, kept_workspaces
 from fairtrial.store.opinions import reasonings
+from fairtrial.store.records import PlanRecord, RunRecord
 from fairtrial.store.rows import StoredFields, decode, read_cost
-from fairtrial.store.store import PlanRecord, RunRecord, Store
+from fairtrial.store.store import Store
 from fairtrial.store.todo import status_of
 from fairtrial.store.transcripts import turn_rows
 

@@ -28,8 +28,8 @@ from fairtrial.stats.per_arm import PER_ARM, mean_sd, pooled_sd
 from fairtrial.stats.units import Measured
 from fairtrial.store import ledger, totals
 from fairtrial.store.late import late_total
+from fairtrial.store.records import PlanRecord, RunRecord
 from fairtrial.store.repeated import repeated_questions
-from fairtrial.store.store import PlanRecord, RunRecord
 from fairtrial.store.totals import ArmTotals, CaseScores
 
 _MOST_TRIES = 5  # pass@k is given for every k up to this, and for the number of repeats itself

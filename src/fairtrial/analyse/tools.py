@@ -8,7 +8,7 @@ from fairtrial.analyse.stopping import Adjust
 from fairtrial.core.experiment import Arm, Condition, ToolUse
 from fairtrial.stats import Aggregate, aggregate
 from fairtrial.store import Store, totals
-from fairtrial.store.store import RunRecord
+from fairtrial.store.records import RunRecord
 
 
 class ToolSummary(msgspec.Struct, frozen=True, kw_only=True):

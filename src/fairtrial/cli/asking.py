@@ -14,7 +14,7 @@ from fairtrial.providers.retirement import retiring
 
 if TYPE_CHECKING:
     from fairtrial.store import Store
-    from fairtrial.store.store import RunRecord
+    from fairtrial.store.records import RunRecord
 
 
 def load_dotenv(suite: str | Path | None = None) -> None:

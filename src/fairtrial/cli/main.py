@@ -158,14 +158,14 @@ def _report_error(error: Exception, args: list[str] | None) -> int:
         hint = f"; see `{context.command_path} --help`" if context else ""
         _print_error(str(FairtrialError(error.format_message().rstrip(".") + hint)))
         return 1
-    from fairtrial.core.mistakes import sentence_of  # only what nothing foresaw needs it
+    from fairtrial.core.mistakes import lacking_of, sentence_of  # only what nothing foresaw needs it
 
+    if lacking := lacking_of(error):
+        _print_error(f"{lacking}; what was stored is safe")
+        return 2
     if sentence := sentence_of(error):
         _print_error(sentence)
         return 1
-    if lacking := _lacking(error):
-        _print_error(f"{lacking}; what was stored is safe")
-        return 2
     if os.environ.get("FAIRTRIAL_DEBUG"):
         raise error
     from fairtrial.config.keys import hide_keys  # only a defect needs it
@@ -173,18 +173,6 @@ def _report_error(error: Exception, args: list[str] | None) -> int:
 
     _print_error(defect_of(error, sys.argv if args is None else ["fairtrial", *args], hide_keys).sentence())
     return 1
-
-
-def _lacking(error: Exception) -> str:
-    """Say of what the machine has, or lets this process have, there is too little; empty if that is not it."""
-    number = error.errno if isinstance(error, OSError) else None
-    if number in (errno.EMFILE, errno.ENFILE):
-        return "this process may not open more files: allow it more (see `ulimit -n`)"
-    if number == errno.ENOMEM or isinstance(error, MemoryError):
-        return "there is too little memory for this process: give it more, or use a lower --concurrency"
-    if number == errno.EAGAIN or (isinstance(error, RuntimeError) and "start new thread" in str(error)):
-        return "no more threads or processes can be started: allow more of them, or more memory (see `ulimit -a`)"
-    return ""
 
 
 def _print_error(message: str) -> None:

@@ -5,7 +5,7 @@ may work on them.
 from __future__ import annotations
 
 from fairtrial.core.errors import FairtrialError
-from fairtrial.store.store import RunRecord
+from fairtrial.store.records import RunRecord
 
 COPYING = "being copied from another store: repeat `fairtrial store copy` to complete it"
 IMPORTING = "being imported: import the same files again to complete it, or delete it"

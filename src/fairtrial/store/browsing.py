@@ -13,9 +13,10 @@ from fairtrial.core.variables import display
 from fairtrial.store import schema
 from fairtrial.store.case_kinds import tagged_cases
 from fairtrial.store.columns import column_batches
+from fairtrial.store.records import RunRecord
 from fairtrial.store.rows import decode
 from fairtrial.store.run_queries import run_query
-from fairtrial.store.store import RunRecord, Store
+from fairtrial.store.store import Store
 from fairtrial.store.todo import status_of
 from fairtrial.store.types import json_text
 

@@ -19,8 +19,9 @@ from fairtrial.core.errors import FairtrialError, StoreError
 from fairtrial.store import schema
 from fairtrial.store.arriving import COPYING, is_arriving
 from fairtrial.store.lease import NUMBERS
+from fairtrial.store.records import RunRecord
 from fairtrial.store.statements import PreparedInsert, insert_missing
-from fairtrial.store.store import UNFINISHED, RunRecord, Store
+from fairtrial.store.store import UNFINISHED, Store
 
 _BATCH = 1000
 _OF_PLAN = (schema.plan_targets, schema.plan_files, schema.cases)

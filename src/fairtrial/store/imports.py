@@ -15,10 +15,11 @@ from fairtrial.store.hash_column import CHANGED, HASH
 from fairtrial.store.lease import insert_run
 from fairtrial.store.planned import target_rows
 from fairtrial.store.plans import insert_plan
+from fairtrial.store.records import RunRecord
 from fairtrial.store.row_hashes import hash_changed
 from fairtrial.store.run_queries import run_query
 from fairtrial.store.statements import INSERT_CASES, UPSERTS
-from fairtrial.store.store import RunRecord, Store
+from fairtrial.store.store import Store
 from fairtrial.store.types import json_text
 
 

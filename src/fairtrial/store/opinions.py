@@ -17,8 +17,9 @@ from fairtrial.core.place import COLUMNS, Place, place_of
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
 from fairtrial.store.hash_column import CHANGED, HASH
+from fairtrial.store.records import RunRecord
 from fairtrial.store.row_hashes import hash_changed
-from fairtrial.store.store import RunRecord, Store
+from fairtrial.store.store import Store
 
 _DRAWS = 100  # cases that are drawn at once, to find one that has an answer
 

@@ -9,7 +9,8 @@ from sqlalchemy import func, select
 from fairtrial.core.experiment import Arm
 from fairtrial.core.questions import Questions
 from fairtrial.store import schema
-from fairtrial.store.store import PlanRecord, Store
+from fairtrial.store.records import PlanRecord
+from fairtrial.store.store import Store
 
 _AT_ONCE = 10_000
 

@@ -11,7 +11,8 @@ from sqlalchemy import Select, and_, or_, select
 from fairtrial.core.place import Place
 from fairtrial.store import schema
 from fairtrial.store.case_kinds import tagged_cases
-from fairtrial.store.store import RunRecord, Store
+from fairtrial.store.records import RunRecord
+from fairtrial.store.store import Store
 
 
 class TrialQuery(NamedTuple):

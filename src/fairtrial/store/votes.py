@@ -11,7 +11,8 @@ from sqlalchemy import and_, delete, func, select
 
 from fairtrial.core.ids import new_id
 from fairtrial.store import schema
-from fairtrial.store.store import RunRecord, Store
+from fairtrial.store.records import RunRecord
+from fairtrial.store.store import Store
 
 Choice = Literal["one", "other", "tie", "neither"]
 # The value of `one`; `neither` means that both are bad.

@@ -15,7 +15,7 @@ from fairtrial.core.ids import content_hash
 from fairtrial.present.words.pair_boards import concord_share
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
-from fairtrial.store.store import RunRecord
+from fairtrial.store.records import RunRecord
 from fairtrial.store.votes import voted_runs
 from fairtrial.web.cache import LONG, PATIENCE
 from fairtrial.web.runs import has_scorer

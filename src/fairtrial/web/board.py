@@ -22,7 +22,7 @@ from fairtrial.present.words.asked import asked_words
 from fairtrial.present.words.leaderboards import decided_words, headline_parts, settle_words
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
-from fairtrial.store.store import RunRecord
+from fairtrial.store.records import RunRecord
 from fairtrial.text.printable import counted
 from fairtrial.web import numbers
 from fairtrial.web.cache import LONG, patience

@@ -19,7 +19,7 @@ from fairtrial.present.charts.svg import safe
 from fairtrial.present.words.leaderboards import headline_parts
 from fairtrial.store import browsing
 from fairtrial.store.browsing import RunQuery
-from fairtrial.store.store import RunRecord
+from fairtrial.store.records import RunRecord
 from fairtrial.web import files, numbers
 from fairtrial.web.cache import LONG, PATIENCE
 from fairtrial.web.live import progress_of

@@ -28,7 +28,7 @@ from fairtrial.present.words.judges import (
 )
 from fairtrial.store import browsing, opinions
 from fairtrial.store.calibrations import calibrations_of
-from fairtrial.store.store import RunRecord
+from fairtrial.store.records import RunRecord
 from fairtrial.web.cache import LONG, PATIENCE
 from fairtrial.web.entries import number
 from fairtrial.web.grid import page_number, pager

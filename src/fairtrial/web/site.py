@@ -27,7 +27,7 @@ from fairtrial.present.templates import environment
 from fairtrial.providers import models
 from fairtrial.store import Store, browsing
 from fairtrial.store.browsing import RunQuery
-from fairtrial.store.store import RunRecord
+from fairtrial.store.records import RunRecord
 from fairtrial.text.printable import printable, significant
 from fairtrial.web import numbers
 from fairtrial.web.cache import CaseOrders, NumberCache

@@ -33,7 +33,7 @@ from fairtrial.forges.ci import CiJob, NamedBranch, ci_job
 from fairtrial.forges.git import NOTES, Git
 from fairtrial.store import Store
 from fairtrial.store.copying import copy_runs
-from fairtrial.store.store import RunRecord
+from fairtrial.store.records import RunRecord
 
 AUTO = "auto"
 KINDS = ("branch", "tag", "commit", "file", "notes")

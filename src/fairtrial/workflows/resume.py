@@ -25,8 +25,8 @@ from fairtrial.pipeline import SeriesPlan, feed_of, settled_status, start_run, w
 from fairtrial.store import Store
 from fairtrial.store.arriving import check_arrived
 from fairtrial.store.lease import RunLease
+from fairtrial.store.records import RunRecord
 from fairtrial.store.scorings import add_scoring, finish_scoring, scoring_choice, scorings_of
-from fairtrial.store.store import RunRecord
 from fairtrial.store.todo import Mode
 from fairtrial.workflows.stored import (
     check_functions,

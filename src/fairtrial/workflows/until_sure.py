@@ -26,7 +26,7 @@ from fairtrial.engine.job import HERE, Where
 from fairtrial.engine.watching import Watch
 from fairtrial.stats.mean import ALPHA
 from fairtrial.store import Store, ledger
-from fairtrial.store.store import RunRecord
+from fairtrial.store.records import RunRecord
 from fairtrial.workflows.resume import aresume, next_run, series_size
 
 _ENDED = ("completed", "stopped")

@@ -25,7 +25,7 @@ from fairtrial.core.place import Place
 from fairtrial.core.trust import running_code
 from fairtrial.core.variables import display
 from fairtrial.store.files import attachments
-from fairtrial.store.store import RunRecord
+from fairtrial.store.records import RunRecord
 from fairtrial.store.todo import status_of
 from fairtrial.tracks.code_arena import prompts as code_arena
 from fairtrial.web.entries import number
