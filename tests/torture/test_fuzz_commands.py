@@ -28,6 +28,7 @@ LEFT_OUT = ("demo", "serve", "vote", "fetch", "models", "doctor", "optim mcp", "
 NETWORK = (
     "--engine",
     "--workers",
+    "--verify",
     "--refresh",
     "--certify",
     "--run-code",
