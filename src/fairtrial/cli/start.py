@@ -69,7 +69,7 @@ class _Threads(ThreadPoolExecutor):
 
 
 def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Report what went wrong where nobody waited for it; an interrupt is known already."""
+    """Report what went wrong in the background; an interrupt is known already."""
     if not isinstance(context.get("exception"), KeyboardInterrupt):
         loop.default_exception_handler(context)
 

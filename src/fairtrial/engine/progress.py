@@ -149,7 +149,7 @@ class Progress:
             del self._awaited[trial.place]
 
     def _missing(self, seconds: float) -> str:
-        """Return what has not come for so many seconds, and from whom."""
+        """Return what has not come for this many seconds, and from whom."""
         awaited = list(self._awaited.values())
         asked = list(dict.fromkeys(filter(None, awaited)))
         if self.trying:
