@@ -92,7 +92,8 @@ def _measure(store: Store, run_id: str, rng: np.random.Generator, skills: np.nda
         for table, values in ((trials, of_trials), (scores, of_scores)):
             places = [table.c[name] == bindparam(f"at_{name}") for name in keys]
             changed = update(table).where(table.c.run_id == run_id, *places)
-            connection.execute(changed.values(unknown_costs=0) if table is trials else changed, values)
+            more = {"unknown_costs": 0} if table is trials else {}
+            connection.execute(changed.values(**more, row_hash=None), values)  # as an earlier version wrote them
 
 
 def _fail(store: Store, run_id: str, rng: np.random.Generator) -> None:
@@ -110,7 +111,7 @@ def _fail(store: Store, run_id: str, rng: np.random.Generator) -> None:
                         connection.execute(delete(table).where(*where))
                     else:
                         failed = {"failure_kind": "timeout", "failure_message": "no answer for 120 s", "answer": None}
-                        connection.execute(update(table).where(*where).values(**failed))
+                        connection.execute(update(table).where(*where).values(**failed, row_hash=None))
 
 
 def _run_out_of_money(store: Store, run_id: str, count: int) -> None:
