@@ -1,7 +1,7 @@
 """A hash in each row of cases, answers, scores and opinions, by which `store check` proves it (design note 0043).
 
 Equal in every database: a value counts as what its column makes of it. What follows the last value is left out, so that
-a later version can add a column, as the last one, without touching the rows that there are.
+a later version can add a column without touching the rows that there are.
 """
 
 from __future__ import annotations
