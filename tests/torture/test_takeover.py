@@ -8,8 +8,11 @@ stored may change, and whatever was bought twice must be in the run's sums.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
-from contextlib import nullcontext
+import sqlite3
+import time
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,8 +23,10 @@ from fairtrial.store import Store, schema
 from fairtrial.store.ledger import charged, spent
 from tests import forks
 from tests.conftest import numbered
+from tests.lazily import Library
 from tests.torture.partition import Partition
 
+psutil = Library("psutil")
 CASES, CONCURRENCY = 60, 6
 AT_ONCE = 2 * CONCURRENCY + 16  # trials that are asked, stored and scored at the same time
 PRICE = {"openai:m": {"input": 100.0, "output": 100.0}}
@@ -81,20 +86,42 @@ async def take_over(
     return taken
 
 
+def freeze(process: Any, file: Path | None) -> None:
+    """Stop a process, outside of transactions of a SQLite file: one that is frozen in them keeps everybody out."""
+    while True:
+        process.send_signal(signal.SIGSTOP)
+        while psutil.Process(process.pid).status() != psutil.STATUS_STOPPED:
+            time.sleep(0.001)
+        if file is None or can_be_written(file):
+            return
+        process.send_signal(signal.SIGCONT)
+
+
+def can_be_written(file: Path) -> bool:
+    with closing(sqlite3.connect(file, timeout=0)) as connection:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return False
+        connection.rollback()
+    return True
+
+
 def lose_hold(postgres: Any, url: str, run_id: str, first: Any, partition: Partition | None, frozen: bool) -> None:
+    path = None if partition is not None else Path(url.removeprefix("sqlite:///"))
     if frozen:
-        first.send_signal(signal.SIGSTOP)
-    if partition is None:
-        path = Path(url.removeprefix("sqlite:///"))
+        freeze(first, path)
+    if path is not None:
         (path.parent / "locks" / path.name / f"{run_id}.lock").unlink()
         return
+    assert partition is not None
     if not frozen:
         partition.cut()
     name = url.rpartition("/")[2]
     postgres.execute(
         f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}' "
         "AND application_name LIKE 'fairtrial%' AND application_name NOT LIKE "
-        f"'%process {__import__('os').getpid()}'"
+        f"'%process {os.getpid()}'"
     )
 
 
