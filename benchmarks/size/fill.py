@@ -20,6 +20,7 @@ from benchmarks.size.suite import ARMS, FAILING, RIGHT, STEPS, WRONG, answers
 from fairtrial import pipeline
 from fairtrial.core.ids import canonical_json, new_id
 from fairtrial.store import Store, schema
+from fairtrial.store.waiting import Waiting
 
 _BATCH = 5000
 _STARTED = 1_790_000_000.0
@@ -51,7 +52,7 @@ _FAILED = {"failure_kind": "refused", "failure_message": "HTTP 400: the mock rej
 def fill(store: Store, suite_file: Path, seed: int = 0) -> str:
     """Write the plan of a suite and a finished run of it; return the run's id."""
     suite = pipeline.load(suite_file)
-    for _ in pipeline._write_plan(suite, store):
+    for _ in pipeline._write_plan(suite, store, Waiting()):
         pass
     run_id = new_id()
     store.add_run(

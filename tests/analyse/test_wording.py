@@ -173,7 +173,13 @@ def test_what_the_order_decided():
 
 def test_what_is_compared():
     def said(sources, run_ids, pairs=1, metric=""):
-        found = SimpleNamespace(sources=sources, run_ids=run_ids, pairs=[None] * pairs, metric=metric, names=[])
+        found = SimpleNamespace(
+            sources=sources,
+            run_ids=run_ids,
+            pairs=[SimpleNamespace(comparisons=pairs)] * pairs,
+            metric=metric,
+            names=[],
+        )
         return headline_of_comparisons(found)
 
     assert said(["s1"], ["r1"]) == "score of r1"

@@ -394,6 +394,7 @@ def test_an_older_store_is_brought_up_to_date(tmp_path):
     import sqlite3
 
     from fairtrial.store import Store
+    from fairtrial.store.row_hashes import HASHED
 
     since = {
         2: ("drop table judgements", "alter table scores drop column metrics"),
@@ -409,6 +410,10 @@ def test_an_older_store_is_brought_up_to_date(tmp_path):
     since[10] = ("alter table cases drop column several",)
     since[11] = ("alter table scores drop column automatic",)
     since[12] = ("drop table plan_targets",)
+    hashed = [table.name for table in HASHED if table.name != "late"]
+    since[18] = ("drop table late", "alter table runs drop column epoch")
+    since[18] += tuple(f"drop index {table}_changed" for table in ("trials", "judgements", "pairs"))
+    since[18] += tuple(f"alter table {table} drop column row_hash" for table in hashed)
     for version in range(1, max(since)):
         path = str(tmp_path / f"{version}.db")
         new = Store(path)

@@ -13,7 +13,7 @@ from fairtrial.core.accepted import score_answer
 from fairtrial.core.experiment import Case
 from fairtrial.core.options import build_scorer
 from fairtrial.core.score import Score, ScoreContext, Unscored
-from fairtrial.judging.verdict import JudgePrompt, NoVerdict, Verdict, read_verdict
+from fairtrial.judging.verdict import JudgePrompt, NoVerdict, Verdict, read_judgement
 from tests.torture.campaign import Campaign
 from tests.torture.fuzz import Document, fuzz
 
@@ -53,7 +53,7 @@ def test_judges(campaign: Campaign):
 
     def read(document: Document) -> str:
         text = document.body.decode("utf-8", "replace")
-        verdict = read_verdict(prompt, text)
+        verdict = read_judgement(prompt, text)
         assert isinstance(verdict, Verdict | NoVerdict)
         msgspec.json.encode(verdict)
         return type(verdict).__name__

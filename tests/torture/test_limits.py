@@ -79,6 +79,6 @@ def check(state: Any, before: dict[int, str], store: Path) -> None:
     ],
 )
 def test_what_there_is_too_little_of_is_said(error, words, capsys):
-    assert _report_error(error) == 2
+    assert _report_error(error, None) == 2
     said = capsys.readouterr().err
     assert words in said and said.count("\n") == 1 and "internal error" not in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,11 @@ async def _said_by_serve(token: str | None, monkeypatch: pytest.MonkeyPatch, cap
     import asyncio
 
     from fairtrial.cli import serve
+    from fairtrial.cli.interrupts import Interrupts
 
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    Interrupts().install().started()
     opened: list[str] = []
 
     def browse(address: str) -> None:
@@ -115,9 +120,13 @@ async def _said_by_serve(token: str | None, monkeypatch: pytest.MonkeyPatch, cap
         os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr("webbrowser.open", browse)
-    await asyncio.wait_for(
-        serve.serve("127.0.0.1", 0, Path(), token, "x.db", opens=True, path="runs/1/vote?by=me"), 240
-    )
+    try:
+        await asyncio.wait_for(
+            serve.serve("127.0.0.1", 0, Path(), token, "x.db", opens=True, path="runs/1/vote?by=me"), 240
+        )
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     return capsys.readouterr().err, opened[0]
 
 

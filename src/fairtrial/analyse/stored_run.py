@@ -214,9 +214,10 @@ class StoredRun(Brief):
         """Yield the same trials with their places."""
         upcoming, size = iter(places), 1
         while batch := list(islice(upcoming, size)):
-            cases = {case.position: case for case in self.store.cases_at(self.plan.id, [*{p.case: p for p in batch}])}
             stored = self.store.trial_rows(self.id, self.record.scoring, places=batch)
             rows = {place_of(row): row for row in stored}
+            positions = [*dict.fromkeys(place.case for place in rows)]
+            cases = {case.position: case for case in self.store.cases_at(self.plan.id, positions)}
             long = sum(map(_length, rows.values())) > _MOST_HELD
             size = max(1, size // 2) if long else min(_BATCH, 2 * size)
             yield from ((place, self._trial(rows.pop(place), cases[place.case])) for place in batch if place in rows)

@@ -45,12 +45,12 @@ async def serve(
     server = serve_site(open_store(store, create=True), folder, host=host, port=port, token=access_token, key=key)
     async with server as address:
         login_link = link(address, access_token, path)
-        click.echo(f"fairtrial is running at {f'{address}{path}' if token else login_link} (Ctrl-C to stop)", err=True)
-        with ExitStack() as on_stop:
+        with installed().stopping_by(stopped.set), ExitStack() as on_stop:
+            shown = f"{address}{path}" if token else login_link
+            click.echo(f"fairtrial is running at {shown} (Ctrl-C to stop)", err=True)
             if opens:
                 await asyncio.to_thread(_open_in_browser, login_link, on_stop)
-            with installed().stopping_by(stopped.set):
-                await stopped.wait()
+            await stopped.wait()
         click.echo("saving active runs …", err=True)
 
 

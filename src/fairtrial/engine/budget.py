@@ -119,8 +119,12 @@ class Budget:
         return amount
 
     def _used_up(self, need: Need) -> bool:
-        """Return whether nothing is left for a call whose cost is not known beforehand."""
-        return bool(need.target) and self.unspent <= 0 and self.highest_costs.get(need.target) != 0
+        """Return whether nothing is left for a call whose cost is not known beforehand.
+
+        With a budget of 0, a function that does not stop by itself is called once: most cost nothing.
+        """
+        free = self.highest_costs.get(need.target) == 0 or (self.spent <= 0 and not need.capped)
+        return bool(need.target) and self.unspent <= 0 and not free
 
     def take_over(self, usd: float) -> float:
         """Count a request of an earlier session as reserved, instead of spent, because its result is now waited for."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import inspect, select, text
+from sqlalchemy.exc import DBAPIError
 
 from fairtrial.core.errors import FairtrialError, RunLostError, StoreBusyError, StoreError
 from fairtrial.store import schema
@@ -115,7 +116,8 @@ def check_store(address: str | None, save: Path | None = None) -> StoreCheck:
 
 def damage_behind(error: Exception, address: str | None) -> StoreError | None:
     """Return the error that takes the place of an unforeseen one, if that comes from a damaged store."""
-    foreseen = isinstance(error, FairtrialError) and not isinstance(error, StoreError)
+    of_database = isinstance(error, StoreError) and isinstance(error.__cause__, DBAPIError)
+    foreseen = isinstance(error, FairtrialError) and not of_database
     if foreseen or isinstance(error, OSError | StoreBusyError | RunLostError) or "store check" in str(error):
         return None
     dialect = dialect_of(address)
