@@ -89,7 +89,9 @@ def test_the_table_of_cases_has_the_best_of_very_many_arms_and_leads_to_all(visi
 def test_a_page_holds_the_beginnings_of_long_answers(visited):
     run, client = visited(1, 2, 2)
     with run.store.writing() as connection:
-        connection.exec_driver_sql("UPDATE trials SET answer = ?, row_hash = NULL WHERE answer IS NOT NULL", ("word " * (LONG // 5),))
+        connection.exec_driver_sql(
+            "UPDATE trials SET answer = ?, row_hash = NULL WHERE answer IS NOT NULL", ("word " * (LONG // 5),)
+        )
     for address in ("", "/cases/1", "/cases/1/1/1", "/cases/1/1/1?panel=1"):
         page = client.get(f"/runs/{run.id}{address}")
         assert page.status_code == 200 and len(page.text) < 200_000, address

@@ -25,7 +25,10 @@ def make_tables(source: sqlite3.Connection, copy: sqlite3.Connection, save: Path
         schema.metadata.create_all(engine)
         engine.dispose()
         return
-    query = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY type = 'index'"
+    query = (  # no triggers, which would be carried out
+        "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' "
+        "AND type IN ('table', 'index') ORDER BY type = 'index'"
+    )
     for (statement,) in source.execute(query).fetchall():
         copy.execute(statement)
 
