@@ -170,7 +170,7 @@ def said_by(command: list[str], capsys: pytest.CaptureFixture[str], context: str
     assert code in (0, 1, 2, 100, 101), (context, command, code)
     assert "internal error" not in out + err and "Traceback" not in out + err, (context, command, err)
     errors = [line for line in err.splitlines() if line.startswith("error: ")]
-    assert len(errors) <= 1 and (code in (0, 100, 101) or errors or command[:2] == ["store", "check"]), (
+    assert len(errors) <= 1 and (code in (0, 2, 100, 101) or errors or command[:2] == ["store", "check"]), (
         context,
         command,
         err,

@@ -125,6 +125,7 @@ async def _said_by_serve(token: str | None, monkeypatch: pytest.MonkeyPatch, cap
             serve.serve("127.0.0.1", 0, Path(), token, "x.db", opens=True, path="runs/1/vote?by=me"), 240
         )
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in handlers.items():
             signal.signal(number, handler)
     return capsys.readouterr().err, opened[0]

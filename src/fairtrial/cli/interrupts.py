@@ -53,6 +53,7 @@ class Interrupts:
         self._look_again(_BUSY)
 
     def _look_again(self, seconds: float) -> None:
+        """Look in so many seconds whether the interrupt was taken; in 0, do not look any more."""
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, seconds)
 
@@ -89,6 +90,7 @@ class Interrupts:
 
         def take() -> None:
             self._taken = True
+            self._look_again(0)
             stop()
 
         self._stops.append(lambda: loop.call_soon_threadsafe(take))

@@ -106,6 +106,11 @@ class Layer(msgspec.Struct, frozen=True):
     rows: SheetRows
 
 
+# msgspec looks into a type when it first meets it, and crashes if two threads do so at once: prices are found in threads.
+for _type in (Sheet, SheetRows):
+    msgspec.json.Decoder(_type)
+
+
 class Fact(msgspec.Struct, frozen=True):
     """One thing that the sheet says about a model, and which layer says so."""
 
