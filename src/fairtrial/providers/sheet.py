@@ -106,7 +106,7 @@ class Layer(msgspec.Struct, frozen=True):
     rows: SheetRows
 
 
-# msgspec looks into a type when it first meets it, and crashes if two threads do so at once: prices are found in threads.
+# msgspec looks into a type when it first meets it, and crashes if two threads do so at once, as where prices are found.
 for _type in (Sheet, SheetRows):
     msgspec.json.Decoder(_type)
 
