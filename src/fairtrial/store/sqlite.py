@@ -73,11 +73,6 @@ class Sqlite:
                 part.mkdir(mode=0o700, exist_ok=True)
             (folder / f"{name}.lock").touch()
         except OSError:
-            if name == "schema" and self.path.stat().st_size:  # not one that is being made
-                raise StoreError(
-                    f"the store {self.path} was written by an earlier fairtrial, and cannot be upgraded where "
-                    "nothing can be written: copy it to a folder of your own, and read it there"
-                ) from None
             raise StoreError(f"{folder} cannot be written: check its permissions, or choose another store") from None
         return FileLock(folder / f"{name}.lock", is_singleton=False)
 

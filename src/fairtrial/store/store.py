@@ -19,6 +19,7 @@ from sqlalchemy import (
     case,
     delete,
     func,
+    inspect,
     or_,
     select,
     tuple_,
@@ -70,8 +71,21 @@ class Store:
         with self.engine.connect() as connection:
             current = is_current(connection)
         if not current:
-            with self.dialect.lock("schema"), self.dialect.transaction(self.engine) as connection:
+            with self._lock_of_schema(), self.dialect.transaction(self.engine) as connection:
                 migrate(connection)
+
+    def _lock_of_schema(self) -> Lock:
+        try:
+            return self.dialect.lock("schema")
+        except StoreError:
+            with self.engine.connect() as connection:
+                is_new = not inspect(connection).has_table("meta")
+            if is_new:
+                raise
+            raise StoreError(
+                f"the store {self.path} was written by an earlier fairtrial, and cannot be upgraded where nothing can "
+                "be written: copy it to a folder of your own, and read it there"
+            ) from None
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
