@@ -31,6 +31,7 @@ def reason_of(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
     reason = reason.replace("found unhashable key", "a list or a mapping is used as a key")
+    reason = re.sub(r"failed to (?:convert|decode) base64 data.*", "what is marked as binary is not base64", reason)
     return one_line(f"{reason} in line {mark.line + 1}" if mark else str(reason))
 
 
