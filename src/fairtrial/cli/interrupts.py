@@ -53,7 +53,7 @@ class Interrupts:
         self._look_again(_BUSY)
 
     def _look_again(self, seconds: float) -> None:
-        """Look in so many seconds whether the interrupt was taken; in 0, do not look any more."""
+        """Look after some seconds whether the interrupt was taken; with 0, stop looking."""
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, seconds)
 

@@ -78,7 +78,9 @@ def unreadable(body: bytes, what: str, error: Exception) -> Failure:
 
 def malformed(reason: str) -> Failure:
     """Return the failure for a reply without an error status that is not an answer either; it may be billed."""
-    return Failure(kind="malformed", message=f"the server accepted the request, but {_shortened(reason)}", retryable=True)
+    return Failure(
+        kind="malformed", message=f"the server accepted the request, but {_shortened(reason)}", retryable=True
+    )
 
 
 def unreadable_event(error: Exception) -> Failure:
