@@ -204,6 +204,19 @@ def test_no_damage_goes_unnoticed_and_all_that_is_whole_is_saved(
         campaign.count(inputs=1, tracebacks=0, called_intact=0, lost=0)
 
 
+@pytest.mark.parametrize("command", [["store", "check"], *COMMANDS], ids=lambda command: " ".join(command))
+def test_a_list_of_tables_that_no_message_can_quote(
+    command: list[str], original: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What SQLite says of it has the damaged bytes in it, which are no text."""
+    content = original.read_bytes()
+    assert b"tablelabelslabels" in content
+    content = content.replace(b"tablelabelslabels", b"tablel\xd5belslabels").replace(b"TABLE labels", b"TAXLE labels")
+    original.write_bytes(content)
+    code, said = said_by([*command, "--store", str(original)], capsys, "bytes that are no text")
+    assert code in (1, 2) and "Traceback" not in said
+
+
 def save_what_is_whole(path: Path, saved: Path, before: Rows, capsys: pytest.CaptureFixture[str], what: str) -> None:
     """`--save` makes a store that opens, with every row that is as it was, and no other."""
     code, said = said_by(["store", "check", "--store", str(path), "--save", str(saved)], capsys, what)

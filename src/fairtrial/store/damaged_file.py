@@ -12,7 +12,8 @@ from fairtrial.store import schema
 from fairtrial.store.migrations import CURRENT
 from fairtrial.store.sqlite import connect_to_read
 
-BROKEN = (sqlite3.Error, MemoryError)  # what reading a damaged file may raise
+# What reading a damaged file may raise; a message of SQLite that quotes damaged bytes cannot even be decoded.
+BROKEN = (sqlite3.Error, MemoryError, UnicodeDecodeError)
 _LAST = 2**63 - 1  # the highest row id
 
 
@@ -20,7 +21,7 @@ def open_damaged(path: Path) -> sqlite3.Connection:
     """Open a file to be read, without being written; damaged texts in it do not end the reading."""
     try:
         source = connect_to_read(path)
-    except sqlite3.Error as error:
+    except BROKEN as error:
         raise _unreadable(path, error) from None
     source.text_factory = lambda content: content.decode("utf-8", "surrogateescape")  # so that it can be counted
     return source
