@@ -189,6 +189,13 @@ def folder_for_a_suite(folder: Path) -> list[str]:
     return ["validate", "s.yaml"]
 
 
+def run_that_is_no_text(folder: Path) -> list[str]:
+    """As it arrives from a terminal with another encoding."""
+    typed = suite(folder, HEAD + "scorer: exact\ncases: [{input: q, expected: q}]\n")
+    assert _run(["run", *typed[1:], "--store", "s.db", "--quiet"]) == 0
+    return ["show", "K\udce4se", "--store", "s.db"]
+
+
 MISTAKES: list[Case] = [
     empty_scorer, empty_scorer_of_a_target, check_without_steps, check_with_empty_steps, check_with_an_empty_step,
     text_beside_defaults, text_that_is_the_cases_beside_defaults, long_name_of_a_file,
@@ -196,7 +203,7 @@ MISTAKES: list[Case] = [
     nul_in_a_suite, nul_in_a_dataset, nul_in_a_store, nul_in_results, nul_in_an_import, nul_in_a_problem,
     nul_in_an_output, *map(foreign_bytes, (".lp", ".mps", ".yaml", ".mps.gz")), cut_database, damaged_database,
     database_with_damaged_pages, cut_pages, *map(no_boolean, ("maybe", {}, [1], 7)), *map(schema, ("abc", "-1", "")),
-    binary_suite, folder_for_a_suite,
+    binary_suite, folder_for_a_suite, run_that_is_no_text,
 ]  # fmt: skip
 
 
@@ -209,7 +216,7 @@ def test_a_mistake_is_one_sentence(tmp_path, monkeypatch, capsys, mistake):
     out, said = capsys.readouterr()
     assert code == 1, (code, out, said)
     assert said.startswith("error: "), said
-    for word in ("internal error", "Traceback", "Error:"):
+    for word in ("internal error", "Traceback", "Error:", "codec can't"):
         assert word not in said, said
     assert len(said) < 1100, len(said)
 

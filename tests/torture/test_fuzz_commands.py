@@ -36,6 +36,7 @@ NETWORK = (
     "--wandb",
     "--comment",
     "--env-addresses",
+    "--watch",  # waits for changes of a file until it is interrupted
 )
 FILES = ["capitals.yaml", "s.db", "table.csv", "rows.jsonl", "broken.json", "folder", "problem.yaml", "nothing.yaml"]
 NUMBERS = ["0", "1", "2", "-1", "1e999", "nan", "0.5", "99999999999999999999", "1e-320", "05", "1_0", "٣", " 1"]
