@@ -204,7 +204,7 @@ def test_no_damage_goes_unnoticed_and_all_that_is_whole_is_saved(
         campaign.count(inputs=1, tracebacks=0, called_intact=0, lost=0)
 
 
-@pytest.mark.parametrize("command", [["store", "check"], *COMMANDS], ids=lambda command: " ".join(command))
+@pytest.mark.parametrize("command", [["store", "check"], *COMMANDS], ids=" ".join)
 def test_a_list_of_tables_that_no_message_can_quote(
     command: list[str], original: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -93,9 +93,7 @@ def damaged(dialect: Dialect, what: str) -> StoreError:
 
 def bad_row(dialect: Dialect, reason: BaseException) -> BadRowError:
     """Return the error for a row that the database cannot store."""
-    if isinstance(reason, UnicodeEncodeError):  # such as an argument that was typed in another encoding than the terminal's
-        character = reason.object[reason.start]
-        return BadRowError(
-            f"the store {dialect.place} can neither keep nor look up {character!a}, which is no character: write it in UTF-8"
-        )
+    if isinstance(reason, UnicodeEncodeError):  # as where an argument was typed in another encoding
+        said = f"neither keep nor look up {reason.object[reason.start]!a}, which is no character: write it in UTF-8"
+        return BadRowError(f"the store {dialect.place} can {said}")
     return BadRowError(f"the store {dialect.place} cannot store this row: {reason}")
