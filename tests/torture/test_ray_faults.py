@@ -30,8 +30,9 @@ pytestmark = pytest.mark.slow
 CASES, CONCURRENCY, BUDGET = 40, 6, 5.0
 PRICE = {"openai:m": {"input": 100.0, "output": 100.0}}
 ANSWERS = tuple(f"{n}: 42" for n in range(1000))  # no two calls are answered alike
-LIMITS = """from fairtrial.engine.cluster import crew, executor
+LIMITS = """from fairtrial.engine.cluster import crew, executor, processes
 crew._AWAY, crew._NO_MACHINE, crew._SILENCE, executor.MODEL_TIMEOUT = 20.0, 60.0, 6.0, 6.0
+processes._STARTING = 60.0  # of a worker that is frozen while it starts
 """
 PATIENCE, SECONDS = 400.0, 60.0  # for a run to end on a busy machine; for Ctrl-C, which takes 5 s on an idle one
 
