@@ -109,7 +109,7 @@ def twisted(value: Any, chance: random.Random) -> Any:
     """A reply in which one thing is another, missing, doubled, huge or deep."""
     value = json.loads(json.dumps(value))
     places = list(_places(value))
-    for _ in range(chance.randint(1, 3)):
+    for _ in range(chance.randint(1, 3) if places else 0):  # a text or a number by itself has none
         holder, key = chance.choice(places)
         with suppress(KeyError, IndexError, TypeError):
             how = chance.randrange(6)
