@@ -208,3 +208,21 @@ def test_a_store_with_an_unfinished_plan_can_be_looked_at(large, tmp_path, capsy
     for command in (["list"], ["show", "latest"], ["show", "latest", "--trials"], ["report", "latest", "-o", "r.html"]):
         assert _run([*command, "--store", place]) == 0, command
     assert Store(place).find_run("latest").status == "incomplete"
+
+
+async def test_a_thread_that_cannot_start_ends_the_wait(monkeypatch):
+    """As where the system has no memory for one more."""
+
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    async with CaseFeed(plans_of_nothing()) as feed:
+        await feed.wait_for(1)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    async with CaseFeed(plans_of_nothing()) as feed:
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            await asyncio.wait_for(feed.wait_for(1), 60)
+
+
+def plans_of_nothing():
+    yield Planned()

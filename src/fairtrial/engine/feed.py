@@ -39,6 +39,7 @@ class CaseFeed:
             loop = asyncio.get_running_loop()
             writing = call_in_thread(copy_context().run, self._write, loop, self._batches)
             self._thread = asyncio.ensure_future(writing)
+            self._thread.add_done_callback(self._ended)
         return self
 
     async def __aexit__(
@@ -64,20 +65,23 @@ class CaseFeed:
         return self.planned.cases
 
     def _write(self, loop: asyncio.AbstractEventLoop, batches: Generator[Planned, None, None]) -> None:
-        try:
-            with closing(batches):
-                for planned in batches:
-                    loop.call_soon_threadsafe(self._tell, planned)
-                    if self._closing:
-                        return
-            loop.call_soon_threadsafe(self._end, None)
-        except Exception as error:  # raised where the cases are waited for
-            loop.call_soon_threadsafe(self._end, error)
+        with closing(batches):
+            for planned in batches:
+                loop.call_soon_threadsafe(self._tell, planned)
+                if self._closing:
+                    return
+        loop.call_soon_threadsafe(self._end)
+
+    def _ended(self, thread: asyncio.Future[None]) -> None:
+        """Have what ended the thread, or kept it from starting, raised where the cases are waited for."""
+        if not thread.cancelled() and (error := thread.exception()) is not None:
+            self._problem = error
+            self._changed.set()
 
     def _tell(self, planned: Planned) -> None:
         self.planned = planned
         self._changed.set()
 
-    def _end(self, problem: Exception | None) -> None:
-        self._problem, self.complete = problem, problem is None
+    def _end(self) -> None:
+        self.complete = True
         self._changed.set()
