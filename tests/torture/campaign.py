@@ -42,6 +42,11 @@ class Campaign:
             self.tally["rounds"] += 1
             number += 1
 
+    def once(self) -> Iterator[random.Random]:
+        """Yield the chance of one round, however long this is: for what nothing is drawn for."""
+        self._seconds = 0.0
+        yield from self.rounds(short=1)
+
     def count(self, **what: int) -> None:
         """Add to what was done (`kills`, `inputs`, …) and to what must stay 0 (`lost`, `doubled`, …)."""
         self.tally.update(what)

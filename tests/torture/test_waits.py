@@ -138,7 +138,7 @@ def suite(write_suite) -> Path:
 @BOTH
 async def test_a_database_that_has_gone(campaign, number, postgres, suite, state, tmp_path):
     """Nothing comes through any more, while calls are in flight whose answers then cannot be stored."""
-    for _ in campaign.rounds(short=1):
+    for _ in campaign.once():
         url = postgres.new_database()
         async with Partition(url) as partition:
             run = Started("run", suite, "--store", partition.url, folder=tmp_path)
@@ -155,7 +155,7 @@ async def test_a_database_that_has_gone(campaign, number, postgres, suite, state
 
 async def test_a_reply_to_a_commit_that_does_not_come(campaign, postgres, suite, state, tmp_path):
     """Rows are written in a table that is locked: the server has the statement, and there is no error to wait for."""
-    for _ in campaign.rounds(short=1):
+    for _ in campaign.once():
         url = postgres.new_database()
         run = Started("run", suite, "--store", url, folder=tmp_path)
         await run.until(lambda: state.calls.total() >= 24)
@@ -176,7 +176,7 @@ def postgres_lock(url: str) -> Any:
 
 
 async def test_a_store_that_another_program_has_locked(campaign, suite, state, tmp_path):
-    for _ in campaign.rounds(short=1):
+    for _ in campaign.once():
         path = tmp_path / "s.db"
         run = Started("run", suite, "--store", path, folder=tmp_path)
         await run.until(lambda: state.calls.total() >= 24)
@@ -253,7 +253,7 @@ SLOW_IMPORT = "import os\nos.write(2, b'it is imported\\n')\nos.read(int(os.envi
 @pytest.mark.parametrize("module", ["click", "yaml"])
 async def test_a_program_that_is_being_imported(campaign, module, number, suite, tmp_path):
     """The first thing that it imports, and what a command imports later: nothing has been begun, so it just ends."""
-    for _ in campaign.rounds(short=1):
+    for _ in campaign.once():
         folder = tmp_path / "first"
         folder.mkdir(exist_ok=True)
         (folder / f"{module}.py").write_text(SLOW_IMPORT)
@@ -277,7 +277,7 @@ async def test_a_program_that_is_being_imported(campaign, module, number, suite,
 
 @BOTH
 async def test_a_model_that_never_answers(campaign, number, state, suite, tmp_path):
-    for _ in campaign.rounds(short=1):
+    for _ in campaign.once():
         store = tmp_path / "s.db"
         run = Started("run", suite, "--store", store, folder=tmp_path)
         await run.until(lambda: state.calls.total() >= 24)
@@ -316,7 +316,7 @@ async def test_a_judge_that_never_answers(campaign, command, state, write_suite,
 @BOTH
 async def test_a_server_of_pages(campaign, number, postgres, tmp_path):
     """Also while a page waits for a database that has gone."""
-    for _ in campaign.rounds(short=1):
+    for _ in campaign.once():
         url = postgres.new_database()
         async with Partition(url) as partition:
             pages = Started("serve", "--no-open", "--port", 0, "--token", "a-token-of-tests-x", "--store",
@@ -335,7 +335,7 @@ async def test_a_server_of_pages(campaign, number, postgres, tmp_path):
 
 @BOTH
 async def test_what_reads_a_database_that_has_gone(campaign, number, postgres, suite, tmp_path):
-    for _ in campaign.rounds(short=1):
+    for _ in campaign.once():
         async with Partition(postgres.new_database()) as partition:
             partition.cut()
             for command in (("list",), ("show", "latest"), ("compare", "a", "b")):
@@ -350,7 +350,7 @@ async def test_what_reads_a_database_that_has_gone(campaign, number, postgres, s
 @BOTH
 async def test_a_suite_that_is_watched(campaign, number, state, suite, tmp_path):
     """Its runs are processes of their own, which are told."""
-    for _ in campaign.rounds(short=1):
+    for _ in campaign.once():
         store = tmp_path / "s.db"
         watch = Started("run", suite, "--watch", "--store", store, folder=tmp_path)
         await watch.until(lambda: state.calls.total() >= 24)
