@@ -130,12 +130,12 @@ class Server:
             cursor = connection.execute(statement)  # type: ignore[arg-type]
             return cursor.fetchall() if cursor.description else []
 
-    def new_database(self, template: str = _TEMPLATE) -> str:
+    def new_database(self, template: str = _TEMPLATE, tablespace: str = "pg_default") -> str:
         """The address of a database that is a copy of another."""
         name = f"test_{uuid4().hex[:12]}"
         for _ in range(100):
             try:
-                self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+                self.execute(f'CREATE DATABASE {name} TEMPLATE {template} TABLESPACE "{tablespace}"')
             except psycopg.errors.ObjectInUse:  # another worker is copying
                 time.sleep(0.05)
             else:
@@ -144,6 +144,12 @@ class Server:
 
     def drop_database(self, url: str) -> None:
         self.execute(f"DROP DATABASE {url.rpartition('/')[2].partition('?')[0]} WITH (FORCE)")
+
+
+def own_by_server(*folders: Path) -> None:
+    """Give folders to the user that servers run as."""
+    for folder in folders if os.getuid() == 0 else ():
+        shutil.chown(folder, _somebody(), pwd.getpwnam(_somebody()).pw_gid)
 
 
 def _somebody() -> str:

@@ -16,6 +16,7 @@ class Partition:
         self._whole.set()
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self.delay = 0.0  # seconds that everything takes to come through, in either direction
         self.waiting = 0  # programs that tried to connect since the cut
 
     async def __aenter__(self) -> Partition:
@@ -66,6 +67,7 @@ class Partition:
         with suppress(OSError):
             while data := await reader.read(2**16):
                 await self._whole.wait()
+                await asyncio.sleep(self.delay)
                 writer.write(data)
                 await writer.drain()
         if self._whole.is_set():  # nobody hears of an end on the other side of the cut

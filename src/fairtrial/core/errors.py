@@ -5,7 +5,9 @@ FairtrialError            the user has to act: one sentence says what to do; the
 ├── StoreError            the store cannot be read or written
 │   ├── StoreBusyError    the store cannot be used for now; nothing was written, and waiting may help
 │   │   ├── StoreLockedError       another program has locked it
-│   │   └── StoreUnreachableError  the connection to the database was lost
+│   │   ├── StoreUnreachableError  the connection to the database was lost
+│   │   ├── StoreFullError         the disk of the database's server is full
+│   │   └── StoreReadOnlyError     the database takes no changes, as while another server takes its place
 │   ├── StoreAwayError    it could not be used for so long that the work on a run has ended
 │   ├── BadRowError       the store cannot hold this row; other rows are not affected
 │   └── RunLostError      another process has taken over the run that this session worked on
@@ -89,6 +91,18 @@ class StoreUnreachableError(StoreBusyError):
     """The database does not respond, or the connection to it was lost; it may come back."""
 
     reason = "the database cannot be reached"
+
+
+class StoreFullError(StoreBusyError):
+    """The disk of the database's server is full; whoever looks after it may make room."""
+
+    reason = "the disk of the database is full"
+
+
+class StoreReadOnlyError(StoreBusyError):
+    """The database takes no changes, as while another server takes its place; it may take some again."""
+
+    reason = "the database is read-only"
 
 
 class StoreAwayError(StoreError):

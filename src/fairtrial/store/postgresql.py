@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import socket
 import time
@@ -19,7 +20,14 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
 
-from fairtrial.core.errors import StoreError, StoreLockedError, StoreUnreachableError
+from fairtrial.core.errors import (
+    StoreBusyError,
+    StoreError,
+    StoreFullError,
+    StoreLockedError,
+    StoreReadOnlyError,
+    StoreUnreachableError,
+)
 from fairtrial.core.secrets import SHORTEST
 from fairtrial.store import schema
 from fairtrial.store.advisory import AdvisoryLock
@@ -47,11 +55,13 @@ SELECT set_config('search_path', %s, false),
 _MANY = 50  # rows from which COPY is quicker
 _LOCKED = ("55P03", "40P01", "40001")  # lock not available, deadlock, serialisation failure
 _UNREACHABLE = ("08", "57P01", "57P02", "57P03", "53300")  # connection, shutdown, starting up, too many connections
-_SAFE = "what was stored is safe (`fairtrial resume latest`)"
+_READ_ONLY = "25006"
+_BUSY: dict[str, tuple[type[StoreBusyError], str]] = {
+    "53100": (StoreFullError, "the disk of the database {place} is full: free some space"),
+    _READ_ONLY: (StoreReadOnlyError, "the database {place} is read-only: give the address of the primary server"),
+}
 _BY_STATE = {
-    "53100": "the disk of the database {place} is full: free some space; " + _SAFE,
     "42501": "the user of {place} may not do this ({reason}): grant it the right to create and write tables there",
-    "25006": "the database {place} is read-only: give the address of the primary server",
     "42P01": "the tables of {place} are gone ({reason}): has the store been deleted?",
     "28": "{place} does not accept this user or password: check the address, PGPASSWORD or ~/.pgpass",
 }
@@ -81,6 +91,7 @@ class Postgresql:
         self.address = url.render_as_string(hide_password=False)
         self.schema = str(url.query.get("schema") or "public")
         self._url = url.set(drivername="postgresql+psycopg").difference_update_query(["schema"])
+        logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of what follows from an error that it raises
         self._sessions = self._engine(poolclass=NullPool)  # one connection for every lock
         self._pool = self._sessions
 
@@ -164,7 +175,7 @@ class Postgresql:
     @contextmanager
     def transaction(self, engine: Engine) -> Iterator[Connection]:
         """Open a transaction; if the connection is lost while it is committed, find out whether it was."""
-        with engine.connect() as connection, connection.begin() as transaction:
+        with engine.connect() as connection, _left_if_read_only(connection), connection.begin() as transaction:
             number = connection.exec_driver_sql("SELECT pg_current_xact_id()::text").scalar_one()
             yield connection
             try:
@@ -242,6 +253,9 @@ class Postgresql:
         words = str(error.orig)
         reason = _short(words, self._url)
         names = {"place": self.place, "reason": reason, "database": self._url.database, "user": self._url.username}
+        if state in _BUSY:
+            kind, message = _BUSY[state]
+            return kind(message.format(**names))
         for sign, message in (_BY_STATE if state else _BY_WORDS).items():
             if state.startswith(sign) if state else sign in words:
                 return StoreError(message.format(**names))
@@ -255,6 +269,17 @@ class Postgresql:
         if isinstance(error, DataError | IntegrityError | ProgrammingError):
             return bad_row(self, error.orig or error)
         return StoreError(f"the store {self.place} cannot be used: {reason}")
+
+
+@contextmanager
+def _left_if_read_only(connection: Connection) -> Iterator[None]:
+    """Have the next transaction connect anew if the server takes no changes: another one may by now."""
+    try:
+        yield
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) == _READ_ONLY:
+            connection.invalidate()
+        raise
 
 
 def _copy(connection: Connection, statement: str, values: list[tuple[Any, ...]]) -> None:

@@ -114,7 +114,8 @@ class Waiting:
         try:
             await asyncio.wait((work, told), timeout=longest, return_when=asyncio.FIRST_COMPLETED)
             if not work.done() and self.hurried:
-                await asyncio.wait((work,), timeout=max(_LAST, self._until - time.monotonic()))
+                # What is tried until the time is over has a moment to say why it failed.
+                await asyncio.wait((work,), timeout=max(0.0, self._until - time.monotonic()) + _LAST)
         finally:
             told.cancel()
         return work.done()
