@@ -48,7 +48,7 @@ def programs() -> Path | None:
     """The folder of PostgreSQL's programs; Debian does not put it on the path."""
     found = shutil.which("pg_ctl")
     if found:
-        return Path(found).parent
+        return Path(found).resolve().parent
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"), key=lambda path: int(path.parts[-3]))
     return versions[-1].parent if versions else None
 
@@ -98,6 +98,25 @@ class Server:
         self._port_file.write_text(str(free_port()))
         self.start()
 
+    def create_copy_of(self, primary: Server, near: str) -> None:
+        """Make the data folder as a copy of another server, and follow that at an address."""
+        folder = self._data.parent
+        folder.chmod(0o711)
+        own_by_server(folder)
+        self._run(
+            "pg_basebackup", "--pgdata", self._data, "--dbname", primary.url(), "--checkpoint", "fast", "--no-sync"
+        )
+        with (self._data / "postgresql.auto.conf").open("a") as file:
+            file.write(f"primary_conninfo = '{near}'\n")
+        (self._data / "standby.signal").touch()
+        own_by_server(self._data / "standby.signal")
+        self._port_file.write_text(str(free_port()))
+        self.start()
+
+    def promote(self) -> None:
+        """Have a copy take the place of the server that it follows."""
+        self._run("pg_ctl", "promote", "-w", "-t", 300, "-D", self._data)
+
     def start(self) -> None:
         options = {
             **self._settings,
@@ -117,6 +136,9 @@ class Server:
             [sys.executable, "-S", "-c", _WATCH, str(process), str(self._data.parent)], stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
+
+    def runs(self) -> bool:
+        return (self._data / "postmaster.pid").exists()
 
     def kill(self) -> None:
         """What a power cut or the kernel does to it: no process has time for anything."""

@@ -245,3 +245,16 @@ def test_waiting_ends_soon_when_it_is_hurried():
 
     with pytest.raises(StoreUnreachableError):
         patience.call(out_of_reach)
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("postgresql://me:pass-word@a:1,b:2/evals?x=1&schema=s", "postgresql://me@a:1,b:2/evals?schema=s&x=1"),
+        ("postgresql://a,b/evals", "postgresql://a,b/evals"),
+        ("postgresql://me:a,b@c/evals", "postgresql://me@c/evals"),
+    ],
+)
+def test_an_address_may_have_several_servers(url, place):
+    assert shown(url) == place == dialect_of(url).place
+    assert shown(dialect_of(url).address) == place

@@ -40,9 +40,10 @@ class Partition:
     def cut(self) -> None:
         self._whole.clear()
 
-    def heal(self) -> None:
-        """Let new connections through; those from before the cut are over."""
+    def heal(self, url: str = "") -> None:
+        """Let new connections through, to another server if one is given; those from before the cut are over."""
         self._hang_up()
+        self._url = urlsplit(url) if url else self._url
         self._whole.set()
 
     def _hang_up(self) -> None:

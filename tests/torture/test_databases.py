@@ -31,6 +31,7 @@ from tests.torture.test_disks import LONG, fill
 from tests.torture.test_waits import HANGS, Started
 
 psycopg = Library("psycopg")
+pytestmark = pytest.mark.slow
 CASES, CONCURRENCY = 120, 4
 IN_FLIGHT = 2 * CONCURRENCY + 16
 IMPATIENT = f"""\

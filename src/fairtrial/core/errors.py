@@ -106,7 +106,7 @@ class StoreReadOnlyError(StoreBusyError):
 
 
 class StoreAwayError(StoreError):
-    """The store could not be used for so long that the work on a run has ended."""
+    """The store was out of use for too long, or has lost rows that were stored: the work on a run has ended."""
 
     exit_code = 2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from fairtrial.store.sqlite import Sqlite
 
 _FORMS = "use sqlite:///path/to/file.db, a file name, or postgresql://USER@HOST/DATABASE"
 
+# Servers of which one is the primary: `postgresql://USER@HOST:PORT,HOST:PORT/DATABASE?…`.
+_SEVERAL = re.compile(r"(postgres\w*(?:\+\w+)?://(?:[^/?]*@)?)([\w.:-]+(?:,[\w.:-]+)+)/([^?]*)(?:\?(.*))?")
+_HOSTS = "several.hosts"
 _SECRETS = ("password", "sslpassword")  # options of a PostgreSQL URL
 
 
@@ -46,6 +50,10 @@ def dialect_of(store: str | None) -> Dialect:
 def without_password(url: URL) -> str:
     """Return a URL as it may be shown."""
     query = {name: value for name, value in url.query.items() if name not in _SECRETS}
+    if isinstance(hosts := query.get("host"), tuple):
+        del query["host"]
+        shown = URL.create("postgresql", url.username, None, _HOSTS, None, url.database, query).render_as_string()
+        return shown.replace(_HOSTS, ",".join(hosts), 1)
     return URL.create("postgresql", url.username, None, url.host, url.port, url.database, query).render_as_string()
 
 
@@ -54,10 +62,20 @@ def shown(store: str) -> str:
     return without_password(_parsed(store)) if "://" in store and not store.startswith("sqlite") else store
 
 
+def _with_hosts(url: str) -> str:
+    """Return a URL with several hosts as SQLAlchemy takes it; any other as it is."""
+    found = _SEVERAL.fullmatch(url)
+    if found is None:
+        return url
+    before, hosts, database, query = found.groups()
+    named = "&".join(f"host={host}" for host in hosts.split(","))
+    return f"{before}/{database}?{named}" + (f"&{query}" if query else "")
+
+
 def _parsed(store: str | None) -> URL:
     url = as_url(store)
     try:
-        return make_url(url)
+        return make_url(_with_hosts(url))
     except (ArgumentError, ValueError):  # the message must not show the address: it may have a password
         scheme = url.partition("://")[0]
         raise StoreError(f"the store's address `{scheme}://…` cannot be read: {_FORMS}") from None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from shlex import quote
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import Connection, Engine, Table
 from sqlalchemy import Dialect as SqlDialect
@@ -32,6 +32,13 @@ class Lock(Protocol):
         """Release the lock."""
 
 
+class Mark(NamedTuple):
+    """Where a transaction was made: on which server, and its number there."""
+
+    server: str
+    number: int
+
+
 class Dialect(Protocol):
     """One kind of database: how to open, lock and write it, and how to explain its errors."""
 
@@ -53,6 +60,9 @@ class Dialect(Protocol):
 
     def transaction(self, engine: Engine) -> AbstractContextManager[Connection]:
         """Open a transaction. If it raises no error, it is committed; if it does, nothing is."""
+
+    def mark(self, connection: Connection) -> Mark | None:
+        """Return where the open transaction is made; None if no other server can ever take this one's place."""
 
     def serialise(self, connection: Connection, name: str, *, shared: bool = False) -> None:
         """Let only one transaction at a time go on with this name, or those that all share it."""

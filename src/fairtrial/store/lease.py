@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import Connection, case, func, insert, select, update
 
-from fairtrial.core.errors import RunLostError
+from fairtrial.core.errors import RunLostError, StoreAwayError
 from fairtrial.core.formatting import money
 from fairtrial.core.money import Cost, at_most, total
 from fairtrial.core.place import COLUMNS
 from fairtrial.store import schema
-from fairtrial.store.dialect import Dialect, Lock
+from fairtrial.store.commits import Commits, Lacking
+from fairtrial.store.dialect import Dialect, Lock, Mark
 from fairtrial.store.row_hashes import with_hashes
 from fairtrial.store.statements import Rows, insert_missing, write_rows
 from fairtrial.text.printable import counted
@@ -49,12 +50,15 @@ class RunLease:
         self._assertion: tuple[str, Any] | None = None
         self._at_risk = 0.0  # what the store says that our calls in flight may cost
         self._unknown = 0  # 1 if whoever took the run has counted that as one call of unknown cost
-        self._gone = False
+        self._commits = Commits()
+        self._server = ""  # that of our last commit
+        self._replaced = self._gone = False
         self.lost = False  # another session has taken the run
         self.late: list[tuple[str, Cost]] = []  # what was kept with the run since then: its table and its cost
         try:
             with writing() as connection:
                 self._epoch = _take(connection, run_id)
+                self._note(dialect.mark(connection))
         except BaseException:
             self.release()
             raise
@@ -76,11 +80,45 @@ class RunLease:
     # -- writing ---------------------------------------------------------------------------------
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """Open a transaction that is committed only if the run is still ours; raise RunLostError if it is not."""
+    def writing(self, rows: Rows | None = None) -> Iterator[Connection]:
+        """Open a transaction that is committed only if the run is still ours; raise RunLostError if it is not.
+
+        `rows` is what it writes, if that can be written again should the server be replaced by one that lacks it.
+        """
+        lacking: Lacking | None = None
         with self._writing() as connection:
+            mark = self._dialect.mark(connection)
+            if mark is not None and mark.server != self._server:
+                lacking = self._write_again(connection)
             self._assert_ours(connection)
             yield connection
+        if lacking is not None:
+            self._commits.forget(lacking.first)
+        self._note(mark, [*(lacking.rows if lacking else ()), *([rows] if rows else ())])
+        if lacking is not None and lacking.answers:
+            raise StoreAwayError(self._lacking_words(lacking))
+
+    def _note(self, mark: Mark | None, rows: Sequence[Rows] = ()) -> None:
+        """Note what was committed, and where."""
+        if mark is not None:
+            self._server = mark.server
+            self._commits.add(mark.number, rows)
+
+    def _write_again(self, connection: Connection) -> Lacking | None:
+        """Write what was committed and is not on the server, which has taken the place of another."""
+        self._lock.__exit__(None, None, None)  # it may still be held on the other one
+        epoch = connection.scalar(_locked(select(_RUNS.c.epoch), self.run_id))
+        self._replaced = epoch is None
+        if epoch is None or self._epoch is None or epoch > self._epoch:
+            return None
+        lacking = self._commits.lacking(connection)
+        if lacking.everything:  # perhaps not even our taking the run is there, and somebody else has taken it
+            self._epoch = _take(connection, self.run_id)
+        for batch in lacking.rows:
+            write_rows(connection, self._dialect, batch)
+        if lacking.cost != Cost():
+            _charge(connection, self._dialect, self.run_id, lacking.cost)
+        return lacking
 
     def _assert_ours(self, connection: Connection) -> None:
         """Compare the run's epoch with ours; no other process can raise it before this transaction ends."""
@@ -110,7 +148,7 @@ class RunLease:
 
     def write(self, rows: Rows) -> None:
         """Write rows of the run, by table, in one transaction."""
-        with self.writing() as connection:
+        with self.writing(rows) as connection:
             write_rows(connection, self._dialect, rows)
         if "ledgers" in rows:
             self._at_risk = rows["ledgers"][-1]["at_risk_usd"]
@@ -157,7 +195,20 @@ class RunLease:
             "kept_at": time.time(),
         }
 
+    def _lacking_words(self, lacking: Lacking) -> str:
+        price = f" ({money(lacking.cost)})" if lacking.cost.charged else ""
+        return (
+            f"the server of {self._dialect.place} was replaced by one that lacks {counted(lacking.answers, 'answer')}"
+            f"{price} that had been stored; what they cost stays in the run's sums, and `fairtrial resume "
+            f"{self.run_id}` asks for them again"
+        )
+
     def _words(self) -> str:
+        if self._gone and self._replaced:
+            return (
+                f"the server of {self._dialect.place} was replaced by one that lacks run {self.run_id}, which had just "
+                "begun: run the suite again"
+            )
         if self._gone:
             return f"run {self.run_id} was deleted while this process worked on it: it has stopped"
         words = (

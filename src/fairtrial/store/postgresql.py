@@ -18,7 +18,15 @@ from sqlalchemy import Connection, Engine, NullPool, Table, create_engine, event
 from sqlalchemy import Dialect as SqlDialect
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
+from sqlalchemy.exc import (
+    DataError,
+    DBAPIError,
+    DisconnectionError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    ProgrammingError,
+)
 
 from fairtrial.core.errors import (
     StoreBusyError,
@@ -31,7 +39,7 @@ from fairtrial.core.errors import (
 from fairtrial.core.secrets import SHORTEST
 from fairtrial.store import schema
 from fairtrial.store.advisory import AdvisoryLock
-from fairtrial.store.dialect import InsertRows, Lock, bad_row, translated
+from fairtrial.store.dialect import InsertRows, Lock, Mark, bad_row, translated
 from fairtrial.store.waiting import PAUSE, current
 
 OLDEST = 13  # the first version that can tell whether a transaction was committed
@@ -51,6 +59,13 @@ SELECT set_config('search_path', %s, false),
        CASE WHEN current_setting('synchronous_commit') = 'off'
             THEN set_config('synchronous_commit', 'on', false) END  -- a commit survives a power cut
 """
+
+# A server that takes the place of another begins a new time line of the same system.
+_IDENTITY = """\
+SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE
+       system_identifier || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END FROM pg_control_system()
+"""
+_SERVER, _NUMBER = "fairtrial server", "fairtrial transaction"  # what is noted of a connection
 
 _MANY = 50  # rows from which COPY is quicker
 _LOCKED = ("55P03", "40P01", "40001")  # lock not available, deadlock, serialisation failure
@@ -92,6 +107,7 @@ class Postgresql:
         self.schema = str(url.query.get("schema") or "public")
         self._url = url.set(drivername="postgresql+psycopg").difference_update_query(["schema"])
         logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of what follows from an error that it raises
+        self._server = ""  # the last one that was reached, unless it only reads
         self._sessions = self._engine(poolclass=NullPool)  # one connection for every lock
         self._pool = self._sessions
 
@@ -101,13 +117,36 @@ class Postgresql:
         arguments = {key: value for key, value in settings.items() if key not in self._url.query}
         engine = create_engine(self._url, connect_args=arguments, **options)
         event.listen(engine, "connect", self._configure)
+        event.listen(engine, "checkout", self._is_current)
         return engine
 
-    def _configure(self, connection: psycopg.Connection[Any], _: Any) -> None:
+    def _configure(self, connection: psycopg.Connection[Any], record: Any) -> None:
         connection.adapters.register_loader("numeric", _WholeNumber)
         path = psycopg.sql.Identifier(self.schema).as_string(connection)
         connection.execute(_SETTINGS, (path,))
         connection.commit()
+        record.info[_SERVER] = self._identify(connection)
+
+    def _identify(self, connection: psycopg.Connection[Any]) -> str:
+        """Return which server this is; refuse one whose place another has taken."""
+        try:
+            (server,) = connection.execute(_IDENTITY).fetchone() or ("",)
+        except psycopg.Error:  # not every service that speaks PostgreSQL's protocol has these functions
+            server = ""
+        connection.rollback()
+        if server and server.partition("/")[0] == self._server.partition("/")[0] and server < self._server:
+            raise psycopg.OperationalError("another server has taken the place of this one")
+        self._server = server or self._server
+        return str(server)
+
+    def _is_current(self, _: Any, record: Any, __: Any) -> None:
+        """Have a connection replaced that leads to a server whose place another has taken."""
+        server = record.info[_SERVER]
+        if server and server != self._server:
+            raise DisconnectionError
+
+    def mark(self, connection: Connection) -> Mark:
+        return Mark(connection.info[_SERVER], connection.info[_NUMBER])
 
     def open(self, *, create: bool) -> Engine:
         """Connect to the database; create the schema if it is missing."""
@@ -177,6 +216,7 @@ class Postgresql:
         """Open a transaction; if the connection is lost while it is committed, find out whether it was."""
         with engine.connect() as connection, _left_if_read_only(connection), connection.begin() as transaction:
             number = connection.exec_driver_sql("SELECT pg_current_xact_id()::text").scalar_one()
+            connection.info[_NUMBER] = int(number)
             yield connection
             try:
                 transaction.commit()
@@ -185,8 +225,14 @@ class Postgresql:
                     raise
 
     def _was_committed(self, engine: Engine, number: str) -> bool:
-        """Ask the server, once it responds again, how a transaction ended."""
-        query = text("SELECT pg_xact_status(CAST(:number AS xid8))")
+        """Ask the server, once it responds again, how a transaction ended.
+
+        One that has taken the place of another may not have come so far yet.
+        """
+        query = text(
+            "SELECT CASE WHEN CAST(:number AS xid8) < pg_snapshot_xmax(pg_current_snapshot()) "
+            "THEN pg_xact_status(CAST(:number AS xid8)) END"
+        )
 
         def status() -> str | None:
             with translated(self), engine.connect() as connection:

@@ -106,6 +106,9 @@ class Sqlite:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             yield connection
 
+    def mark(self, connection: Connection) -> None:
+        """Return nothing: a file is not replaced by an older one under our hands."""
+
     def serialise(self, connection: Connection, name: str, *, shared: bool = False) -> None:
         """Do nothing: SQLite has one writer at a time."""
 
