@@ -1,5 +1,6 @@
 """Batches, from the suite to the store, against batch APIs that official clients accept (tests/providers)."""
 
+import time
 from collections import Counter
 
 import pytest
@@ -12,7 +13,7 @@ from fairtrial.store.late import late_answers
 from fairtrial.store.lease import RunLease
 from fairtrial.workflows.resume import aresume
 from tests.conftest import numbered
-from tests.servers.batches import batch_vendors
+from tests.servers.batches import HOUR, batch_vendors
 from tests.servers.vendors import Say
 
 TARGETS = {
@@ -272,3 +273,29 @@ async def test_a_session_that_lost_its_run_pays_for_no_batch_twice(number, serve
     assert len(server.jobs) == 1 and Counter(server.asked) == Counter(case["input"] for case in numbered(5))
     assert ledger.spent(store, run.id).known == pytest.approx(sum(trial.cost_usd for trial in run.trials()))
     assert not late_answers(store, run.id) and ledger.spent(store, run.id).unknown == 0
+
+
+class Wrong:
+    """A clock that is ahead by some seconds."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def time(self) -> float:
+        return time.time() + self.ahead
+
+
+@pytest.mark.parametrize(("ahead", "then"), [(5 * HOUR, 0.0), (960 * HOUR, 960 * HOUR), (-960 * HOUR, -960 * HOUR)])
+async def test_a_batch_is_found_whatever_our_clock_says(ahead, then, server, run_suite, store, monkeypatch):
+    """It was submitted, and nobody heard of it: the next session looks for it, perhaps after the clock was set."""
+    clock, server.now = Wrong(), int(time.time())
+    clock.ahead = ahead
+    for module in ("engine.batching", "providers.batch", "providers.moments"):
+        monkeypatch.setattr(f"fairtrial.{module}.time", clock)
+    server.reply, server.lose = forty_two, [CREATE["anthropic"]]
+    server.refuse = [("GET /v1/messages/batches?", 403, {"error": {"message": "no permission to list"}})]
+    run = await run_suite(targets=[{"target": TARGETS["anthropic"], "batch": True}], cases=numbered(3))
+    assert run.status == "incomplete" and len(server.jobs) == 1
+    clock.ahead = then
+    again = await aresume(run.id, store=store)
+    assert again.status == "completed" and len(server.asked) == 3 and len(server.jobs) == 1

@@ -6,6 +6,7 @@ each request is the target's own, so that answers are the same as those of direc
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
@@ -15,6 +16,7 @@ import msgspec
 from fairtrial.core.answer import FILTERED, Answer, Failure, Request, Usage
 from fairtrial.providers.errors import Filtered, error_of, error_of_status, failure_of, unreadable
 from fairtrial.providers.mending import read_mended
+from fairtrial.providers.moments import now_there
 from fairtrial.providers.replies import UNREADABLE
 from fairtrial.providers.streams import AnswerTooLargeError, pieces, read_body
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from fairtrial.providers.conversation import Conversation
 
 Result = TypeVar("Result")
+_A_DAY = 86_400.0  # seconds that our clock may have been wrong by, and is not any more
 _MAX_LINE = 64 * 2**20
 
 
@@ -84,6 +87,7 @@ class BatchApi:
 
     def __init__(self, target: Asked) -> None:
         self.target = target
+        self._ahead = 0.0  # seconds by which the server's clock is ahead of ours
 
     def line(self, name: str, request: Request) -> bytes:
         """Return one request of a batch as JSON; results come back under its name."""
@@ -147,6 +151,13 @@ class BatchApi:
 
     # -- for subclasses ------------------------------------------------------------------------------
 
+    def is_before(self, moment: float, since: float) -> bool:
+        """Return whether a moment of the server's is surely before one of ours, by the clock that its replies show.
+
+        Ours may have been set since then.
+        """
+        return moment < since + self._ahead - _A_DAY
+
     async def call(
         self,
         method: str,
@@ -159,6 +170,7 @@ class BatchApi:
         """Make a request and read a reply that is not an error."""
         try:
             async with self.target.request(method, url, data=body, headers=headers) as response:
+                self._ahead = now_there(response.headers) - time.time()
                 if not 200 <= response.status < 300:
                     return await _error(response)
                 return await receive(response)

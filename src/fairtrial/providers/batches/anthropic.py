@@ -13,8 +13,6 @@ from fairtrial.core.answer import PENDING, Answer, Failure, Request
 from fairtrial.providers.batch import BatchApi, BatchError, BatchStatus, cancelled, expired
 from fairtrial.providers.transport import endpoint
 
-_AN_HOUR = 3600.0  # how far its clock and ours may differ
-
 
 class _Counts(msgspec.Struct):
     processing: int = 0
@@ -80,7 +78,7 @@ class AnthropicBatches(BatchApi):
             if isinstance(listed, Failure):
                 return listed
             for batch in listed.data:
-                if _seconds(batch.created_at) < since - _AN_HOUR:
+                if self.is_before(_seconds(batch.created_at), since):
                     return pending
                 if batch.request_counts.processing + batch.request_counts.ended != count:
                     continue

@@ -15,7 +15,6 @@ from fairtrial.providers.transport import endpoint
 
 _NAME = "fairtrial"  # the key of our name for a batch in its metadata
 _KEPT = 30 * 24 * 3600  # seconds until the provider deletes the file of requests
-_A_DAY = 86_400.0  # how far its clock and ours may differ, and more
 _ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
 _CROWDED = frozenset({"token_limit_exceeded", "rate_limit_exceeded"})
 
@@ -106,7 +105,7 @@ class OpenaiBatches(BatchApi):
             for batch in listed.data:
                 if (batch.metadata or {}).get(_NAME) == name:
                     return batch.id
-            if not listed.data or not listed.has_more or listed.data[-1].created_at < since - _A_DAY:
+            if not listed.data or not listed.has_more or self.is_before(listed.data[-1].created_at, since):
                 return None
             after = f"&after={quote(listed.data[-1].id)}"
 
