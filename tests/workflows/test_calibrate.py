@@ -13,6 +13,7 @@ from fairtrial import pipeline
 from fairtrial.analyse.run import Run
 from fairtrial.cli.main import _run
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.ids import new_id
 from fairtrial.core.score import Score, Unscored
 from fairtrial.judging.calibration import (
     CalibrationSample,
@@ -23,8 +24,9 @@ from fairtrial.judging.calibration import (
     sample_result,
 )
 from fairtrial.store import Store
-from fairtrial.store.calibrations import calibrations_of
+from fairtrial.store.calibrations import add_calibration, calibrations_of
 from fairtrial.workflows.calibrate import acalibrate
+from tests.postgres import on_both
 
 # A text that stands only in the prompt of that sample, and the mark it deserves on 0–10.
 MARKS = {
@@ -130,6 +132,16 @@ async def test_a_slow_judge_is_as_good_as_a_fast_one(calibrated):
 async def test_the_golden_judge_is_calibrated_too(calibrated):
     marks = {text: 1 + 4 * mark / 10 for text, mark in MARKS.items()}
     assert (await calibrated(scorer="golden_judge", marks=marks)).rating == "excellent"
+
+
+@on_both
+def test_the_latest_calibration_is_the_last_one_whatever_the_clock_says(store, monkeypatch):
+    common = {"judge": "j", "judge_key": "k", "prompt_hash": "h", "rating": "good", "body": b"{}"}
+    clock = iter((2e9, 1e9, 1e9, 3e9, 0.0))
+    monkeypatch.setattr("fairtrial.core.ids.time.time_ns", lambda: int(next(clock) * 1e9))
+    for number in range(5):
+        add_calibration(store, {**common, "id": new_id(), "created_at": float(number)})
+    assert [row["created_at"] for row in calibrations_of(store, "k")] == [4.0, 3.0, 2.0, 1.0, 0.0]
 
 
 async def test_own_samples(calibrated, tmp_path):

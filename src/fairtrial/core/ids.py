@@ -25,6 +25,16 @@ def new_id() -> str:
     return f"{_base32(time.time_ns() // 1_000_000, 9)}-{_base32(secrets.randbits(25), 5)}"
 
 
+def sorted_after(newest: str | None, fresh: str) -> str:
+    """Return a new id, or one a millisecond after the newest that there is, should it sort before that."""
+    if newest is None or fresh > newest:
+        return fresh
+    milliseconds = 0
+    for digit in newest.partition("-")[0]:
+        milliseconds = 32 * milliseconds + _ALPHABET.find(digit)
+    return f"{_base32(milliseconds + 1, 9)}-{fresh.rpartition('-')[2]}"
+
+
 def dated_id(created: float | None, digest: bytes) -> str:
     """Return the id of a run that was made elsewhere: the same for the same content, sorted by when it was made."""
     bits = int.from_bytes(digest[:8], "big")

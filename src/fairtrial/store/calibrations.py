@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import func, insert, select
 
+from fairtrial.core.ids import sorted_after
 from fairtrial.store import schema
 from fairtrial.store.store import Store
 
 
 def add_calibration(store: Store, row: dict[str, Any]) -> None:
-    """Store the calibration of a judge."""
+    """Store the calibration of a judge; its id sorts after all others, also if the clock was set back."""
+    table = schema.calibrations
     with store.writing() as connection:
-        connection.execute(insert(schema.calibrations).values(row))
+        store.dialect.serialise(connection, "calibrations")
+        newest = connection.scalar(select(func.max(table.c.id)))
+        connection.execute(insert(table).values({**row, "id": sorted_after(newest, row["id"])}))
 
 
 def calibrations_of(store: Store, judge_key: str) -> list[dict[str, Any]]:
