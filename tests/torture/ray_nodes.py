@@ -31,9 +31,12 @@ _STORE = 80_000_000  # bytes: nothing large is kept there
 class Node:
     """One machine of a cluster; the first is its head."""
 
-    def __init__(self, folder: Path, name: str, cpus: int, token: dict[str, str], head: str = "") -> None:
+    def __init__(
+        self, folder: Path, name: str, cpus: int, token: dict[str, str], head: str = "", port: int = 0
+    ) -> None:
         self.log, self._is_head = folder / f"{name}.txt", not head
-        place = ["--address", head] if head else ["--head", "--port", str(_port()), "--temp-dir", str(folder / "ray")]
+        place = ["--head", "--port", str(port or _port()), "--temp-dir", str(folder / "ray")]
+        place = ["--address", head] if head else place
         place += [] if head else ["--include-dashboard", "false", "--include-log-monitor", "false"]
         common = ["--num-cpus", str(cpus), "--object-store-memory", str(_STORE), "--disable-usage-stats", "--block"]
         with self.log.open("wb") as log:
@@ -109,10 +112,17 @@ class RayCluster:
             self._end()
             raise
 
-    def _add(self, cpus: int) -> None:
+    async def start_again(self) -> None:
+        """After it was killed: another cluster, at the same address."""
+        port, self.nodes = int(self.address.rpartition(":")[2]), []
+        for cpus in self._cpus:
+            await asyncio.to_thread(self._add, cpus, port)
+
+    def _add(self, cpus: int, port: int = 0) -> None:
         head = self.nodes[0].address if self.nodes else ""
         for attempt in range(_ATTEMPTS):
-            node = Node(self.folder, f"{len(self.nodes)}-{attempt}", cpus, self.token, head)
+            name = f"{len(self.nodes)}-{attempt}-{'again' if port else ''}"
+            node = Node(self.folder, name, cpus, self.token, head, port)
             if node.wait():
                 self.nodes.append(node)
                 return
@@ -135,7 +145,7 @@ class RayCluster:
     def disturb(self, chance: random.Random) -> str:
         """Do some harm; return which."""
         node, how = chance.choice(self.nodes), chance.choice(list(HARM))
-        target = self.nodes[0] if how == "head" else node
+        target = self.nodes[0] if how.startswith("head") else node
         number, name = HARM[how]
         target.send(number, name)
         return how
@@ -146,6 +156,7 @@ HARM = {
     "worker frozen": (signal.SIGSTOP, "ray::Worker"),
     "raylet killed": (signal.SIGKILL, "raylet/raylet"),
     "head": (signal.SIGKILL, "gcs_server"),
+    "head frozen": (signal.SIGSTOP, "gcs_server"),
     "node killed": (signal.SIGKILL, ""),
     "node frozen": (signal.SIGSTOP, ""),
 }

@@ -31,7 +31,7 @@ CASES, CONCURRENCY, BUDGET = 40, 6, 5.0
 PRICE = {"openai:m": {"input": 100.0, "output": 100.0}}
 ANSWERS = tuple(f"{n}: 42" for n in range(1000))  # no two calls are answered alike
 LIMITS = """from fairtrial.engine.cluster import crew, executor, processes
-crew._AWAY, crew._NO_MACHINE, crew._SILENCE, executor.MODEL_TIMEOUT = 20.0, 60.0, 6.0, 6.0
+crew._AWAY, crew._NO_MACHINE, crew._SILENCE, executor.MODEL_TIMEOUT = {away}, 60.0, 6.0, 6.0
 processes._STARTING = 60.0  # of a worker that is frozen while it starts
 """
 PATIENCE, SECONDS = 400.0, 60.0  # for a run to end on a busy machine; for Ctrl-C, which takes 5 s on an idle one
@@ -52,13 +52,13 @@ class Scene:
         self.before: dict[Any, Any] = {}
         self.environment = dict(os.environ)
 
-    def start(self, *command: str, on: RayCluster | None = None) -> Any:
+    def start(self, *command: str, on: RayCluster | None = None, away: float = 20.0) -> Any:
         """Start fairtrial, on a cluster or without one."""
         options = (*command, "--store", f"sqlite:///{self.folder}/s.db", "--quiet")
         options += ("--engine", f"ray:{on.address}") if on else ()
         environment = {**self.environment, **(on.token if on else {})}
         self.process = forks.start(
-            *options, program=LIMITS + forks.PROGRAM, folder=self.folder, environment=environment
+            *options, program=LIMITS.format(away=away) + forks.PROGRAM, folder=self.folder, environment=environment
         )
         return self.process
 
