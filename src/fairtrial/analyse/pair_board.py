@@ -11,12 +11,13 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from fairtrial.analyse.battles import Battles, By, pair_rows
+from fairtrial.analyse.case_table import Ints
 from fairtrial.analyse.leaderboard import brackets
-from fairtrial.analyse.rank import Table, better_by_rating, gap_interval, open_ranks, rated
+from fairtrial.analyse.rank import Table, better_by_rating, gap_intervals, open_ranks, rated
 from fairtrial.analyse.stored_run import StoredRun
+from fairtrial.core.many_arms import MOST_RATED, is_large
 from fairtrial.stats import Ratings
 from fairtrial.stats.correction import wilson
 from fairtrial.stats.units import Interval, Measured
@@ -85,9 +86,11 @@ class PairBoard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def brackets(self) -> list[list[str]]:
-        """Return the largest groups of arms of which no two can be separated; none where nothing is separated."""
+        """Return the largest groups of arms of which no two can be separated; none where nothing is, or of many."""
         decided = {frozenset(pair) for pair in self.better}
-        return brackets([arm.label for arm in self.arms], lambda a, b: {a, b} in decided) if decided else []
+        if not decided or is_large(math.comb(len(self.arms), 2)):
+            return []
+        return brackets([arm.label for arm in self.arms], lambda a, b: {a, b} in decided)
 
 
 def pair_board(runs: Sequence[StoredRun], by: By) -> PairBoard:
@@ -134,38 +137,37 @@ def _rated_arms(
         [worth for _, _, worth, _ in battles],
         [prompt for *_, prompt in battles],
     )
+    fought, won, lost = _counts(columns, len(players))
+    if len(players) > MOST_RATED:
+        return _unrated(players, fought, won, lost), [], False, []
     ratings = rated(columns, len(players))
-    won, lost = _decided(columns, len(players))
     groups = [[name for name, own in zip(players, ratings.groups, strict=True) if own == group]
               for group in dict.fromkeys(ratings.groups)]  # fmt: skip
     if not ratings.bounded:
-        return _unrated(players, columns, won, lost), [], False, groups if len(groups) > 1 else []
+        return _unrated(players, fought, won, lost), [], False, groups if len(groups) > 1 else []
     better = better_by_rating(ratings)
     order = sorted(range(len(players)), key=lambda number: -ratings.ratings[number])
-    arms = [_arm(players, number, order[0], ratings, better, columns, won, lost) for number in order]
+    preferences = _preferences(ratings, order[0], better)
+    arms = [
+        _arm(players[number], number, ratings, better, preferences.get(number), fought, won, lost) for number in order
+    ]
     decided = [(players[one], players[other]) for one in order for other in order if better[one, other]]
     return arms, decided, True, []
 
 
-def _decided(battles: Battles, players: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return how many battles each arm won and lost."""
-    won, lost = np.zeros(players, dtype=np.int64), np.zeros(players, dtype=np.int64)
-    for one, other, worth in zip(battles.one, battles.other, battles.worth, strict=True):
-        if worth != 0.5:
-            winner, loser = (one, other) if worth > 0.5 else (other, one)
-            won[winner] += 1
-            lost[loser] += 1
-    return won, lost
+def _counts(battles: Battles, players: int) -> tuple[Ints, Ints, Ints]:
+    """Return how many battles each arm had, won and lost."""
+    one, other, worth = np.asarray(battles.one), np.asarray(battles.other), np.asarray(battles.worth)
+    decided = worth != 0.5
+    winners, losers = np.where(worth > 0.5, one, other)[decided], np.where(worth > 0.5, other, one)[decided]
+    fought = np.bincount(np.concatenate([one, other]), minlength=players)
+    return fought, np.bincount(winners, minlength=players), np.bincount(losers, minlength=players)
 
 
-def _count(battles: Battles, number: int) -> int:
-    return int(np.sum(np.asarray([battles.one, battles.other]) == number))
-
-
-def _unrated(players: list[str], battles: Battles, won: NDArray[np.int64], lost: NDArray[np.int64]) -> list[BoardArm]:
+def _unrated(players: list[str], fought: Ints, won: Ints, lost: Ints) -> list[BoardArm]:
     arms = [
         BoardArm(
-            label=name, battles=_count(battles, number), won=int(won[number]), lost=int(lost[number]), rank=1,
+            label=name, battles=int(fought[number]), won=int(won[number]), lost=int(lost[number]), rank=1,
             worst_rank=len(players),
         )
         for number, name in enumerate(players)
@@ -174,42 +176,44 @@ def _unrated(players: list[str], battles: Battles, won: NDArray[np.int64], lost:
 
 
 def _arm(
-    players: list[str],
+    label: str,
     number: int,
-    first: int,
     ratings: Ratings,
     better: Table,
-    battles: Battles,
-    won: NDArray[np.int64],
-    lost: NDArray[np.int64],
+    to_first: Preference | None,
+    fought: Ints,
+    won: Ints,
+    lost: Ints,
 ) -> BoardArm:
     rank, worst = open_ranks(better, number)
     return BoardArm(
-        label=players[number],
-        battles=_count(battles, number),
+        label=label,
+        battles=int(fought[number]),
         won=int(won[number]),
         lost=int(lost[number]),
         rank=rank,
         worst_rank=worst,
         rating=ratings.ratings[number],
         ci95=ratings.intervals[number] if ratings.intervals else None,
-        to_first=None if number == first else _preference(ratings, first, number, better),
+        to_first=to_first,
     )
 
 
-def _preference(ratings: Ratings, one: int, other: int, better: Table) -> Preference | None:
-    """Return how often an arm is preferred to another one, with the interval that the verdict is read off."""
-    gap = next((gap for gap in ratings.gaps if {gap.one, gap.other} == {one, other}), None)
-    if gap is None:
-        return None
-    difference = gap.difference if gap.one == one else -gap.difference
-    bounds = gap_interval(ratings, gap)
-    turned = None if bounds is None else bounds if gap.one == one else (-bounds[1], -bounds[0])
-    return Preference(
-        share=_share(difference),
-        ci95=None if turned is None else (_share(turned[0]), _share(turned[1])),
-        decided=bool(better[one, other]),
-    )
+def _preferences(ratings: Ratings, first: int, better: Table) -> dict[int, Preference]:
+    """Return how often the first arm is preferred to each other one, with the interval that the verdict is read off."""
+    intervals, preferences = gap_intervals(ratings), {}
+    for gap in ratings.gaps:
+        if first not in (gap.one, gap.other):
+            continue
+        other, sign = (gap.other, 1) if gap.one == first else (gap.one, -1)
+        bounds = intervals.get((gap.one, gap.other))
+        ends = None if bounds is None else sorted(_share(sign * bound) for bound in bounds)
+        preferences[other] = Preference(
+            share=_share(sign * gap.difference),
+            ci95=None if ends is None else (ends[0], ends[1]),
+            decided=bool(better[first, other]),
+        )
+    return preferences
 
 
 def _share(log_odds: float) -> float:

@@ -268,7 +268,10 @@ def arm_variances(run: StoredRun, *, case_cost: float = 1.0) -> list[ArmVariance
             prices = _prices(spent[arm.position], judged.get(arm.position))
             variances.append(_arm_variance(arm.name, parts, error, prices, case_cost))
     if not variances:
-        raise FairtrialError("no arm has scores for two cases: nothing varies yet")
+        raise FairtrialError(
+            "no arm has scores for two cases: nothing varies yet, however many answers there are to one. Add cases to "
+            "the suite and run it again"
+        )
     return variances
 
 

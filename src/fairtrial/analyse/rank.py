@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairtrial.analyse.battles import STYLE, Battles, By, from_pairs, from_scores
-from fairtrial.analyse.caveats import Caveat, ComparedApart, PlainCaveat, RatedOnFewer, Unranked
+from fairtrial.analyse.caveats import AgainstFirst, Caveat, ComparedApart, PlainCaveat, RatedOnFewer, Unranked
 from fairtrial.analyse.compare import decided, with_first
 from fairtrial.analyse.guidance import unfinished
 from fairtrial.analyse.leaderboard import Leaderboard, table_leaderboard
 from fairtrial.analyse.score_table import ArmScores, ScoreTable, check_metric
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.many_arms import MOST_ARMS
+from fairtrial.core.many_arms import MOST_ARMS, MOST_RATED, is_large
 from fairtrial.core.showing import Shown
 from fairtrial.stats import Aggregate, Gap, Ratings, bradley_terry, elo, holm, holm_levels
 from fairtrial.stats.distributions import t_quantile
@@ -183,6 +183,7 @@ def _judged(scores: ScoreTable, arms: Sequence[ArmScores], by: By | None, *, sty
     choices: tuple[By, ...] = ("verdicts", "votes") if by is None else (by,)
     for choice in choices:
         if battles := from_pairs(scores, arms, choice, styled=styled):
+            _check_can_be_rated(len(arms))
             return choice, battles
     if by == "votes":
         raise FairtrialError("there are no votes on these arms yet: run `fairtrial vote RUN`")
@@ -191,6 +192,14 @@ def _judged(scores: ScoreTable, arms: Sequence[ArmScores], by: By | None, *, sty
             f"no judge has compared these arms in pairs yet: run `fairtrial pairwise RUN{_judge_option(scores)}`"
         )
     return "scores", None
+
+
+def _check_can_be_rated(arms: int) -> None:
+    if arms > MOST_RATED:
+        raise FairtrialError(
+            f"ratings from votes and verdicts take at most {MOST_RATED:,} arms, and there are {arms:,}: rank them with "
+            "--by scores"
+        )
 
 
 def _judge_option(scores: ScoreTable) -> str:
@@ -218,7 +227,11 @@ def better_than(scores: ScoreTable, arms: Sequence[ArmScores], metric: str) -> T
 
 
 def rated(battles: Battles, players: int, *, styled: bool = False) -> Ratings:
-    """Rate players with intervals that hold for all pairs together: where two do not overlap, one is better."""
+    """Rate players with intervals that hold for all pairs together: where two do not overlap, one is better.
+
+    Of very many players, each is compared with the strongest only.
+    """
+    pairs = math.comb(players, 2)
     return bradley_terry(
         battles.one,
         battles.other,
@@ -226,31 +239,38 @@ def rated(battles: Battles, players: int, *, styled: bool = False) -> Ratings:
         prompts=battles.prompts,
         players=players,
         covariates=battles.style if styled else None,
-        alpha=ALPHA / max(1, players * (players - 1) // 2),
+        alpha=ALPHA / max(1, pairs),
+        every_gap=not is_large(pairs),
     )
 
 
-def gap_interval(ratings: Ratings, gap: Gap) -> tuple[float, float] | None:
-    """Return the interval of a gap, in log-odds, at the level that Holm gives it: it excludes 0 if one is better."""
-    if gap.p_value is None or _too_few(ratings):
-        return None
-    testable = [one for one in ratings.gaps if one.p_value is not None]
-    level = holm_levels([one.p_value or 0.0 for one in testable])[testable.index(gap)]
-    half = t_quantile(1 - level / 2, gap.freedom) * gap.std_err
-    return gap.difference - half, gap.difference + half
+def gap_intervals(ratings: Ratings) -> dict[tuple[int, int], tuple[float, float]]:
+    """Return the interval of each gap, in log-odds, at its level among all pairs: it excludes 0 if one is better."""
+    testable, pairs = _testable(ratings), math.comb(len(ratings.ratings), 2)
+    shared = (
+        [ALPHA / pairs] * len(testable) if is_large(pairs) else holm_levels([gap.p_value or 0.0 for gap in testable])
+    )
+    intervals = {}
+    for gap, level in zip(testable, shared, strict=True):
+        half = t_quantile(1 - level / 2, gap.freedom) * gap.std_err
+        intervals[gap.one, gap.other] = (gap.difference - half, gap.difference + half)
+    return intervals
 
 
-def _too_few(ratings: Ratings) -> bool:
-    return (ratings.prompts or 0) < _FEW_PROMPTS or ratings.confounded
+def _testable(ratings: Ratings) -> list[Gap]:
+    """Return the gaps that something can be said about; with few prompts, none."""
+    if (ratings.prompts or 0) < _FEW_PROMPTS or ratings.confounded:
+        return []
+    return [gap for gap in ratings.gaps if gap.p_value is not None]
 
 
 def better_by_rating(ratings: Ratings) -> Table:
-    """Return which arm is stronger than which, over all pairs together (Holm); with few prompts, none is."""
+    """Return which arm is stronger than which, over all pairs together (Holm; of very many arms Bonferroni)."""
     better = np.zeros((len(ratings.ratings), len(ratings.ratings)), dtype=bool)
-    testable = [gap for gap in ratings.gaps if gap.p_value is not None]
-    if _too_few(ratings):
-        return better
-    for gap, p in zip(testable, holm([gap.p_value or 0.0 for gap in testable]), strict=True):
+    testable, pairs = _testable(ratings), math.comb(len(ratings.ratings), 2)
+    p_values = [gap.p_value or 0.0 for gap in testable]
+    adjusted = [p * pairs for p in p_values] if is_large(pairs) else holm(p_values)
+    for gap, p in zip(testable, adjusted, strict=True):
         if p < ALPHA:
             winner, loser = (gap.one, gap.other) if gap.difference > 0 else (gap.other, gap.one)
             better[winner, loser] = True
@@ -292,9 +312,11 @@ def _by_rating(place: RankedArm) -> float:
     return math.inf if strength is None or place.elo is None else -strength
 
 
-def _matrix(arms: Sequence[ArmScores], places: Sequence[RankedArm], battles: Battles, by: By) -> WinMatrix:
-    """Return the matrix of wins, in the order of the ranking."""
+def _matrix(arms: Sequence[ArmScores], places: Sequence[RankedArm], battles: Battles, by: By) -> WinMatrix | None:
+    """Return the matrix of wins, in the order of the ranking; None of very many arms."""
     k = len(arms)
+    if k > MOST_ARMS:
+        return None
     wins = np.zeros((k, k))
     one, other, worth = np.asarray(battles.one), np.asarray(battles.other), np.asarray(battles.worth)
     np.add.at(wins, (one, other), worth)
@@ -320,6 +342,8 @@ def _caveats(
     *,
     by_pairs: bool,
 ) -> Iterator[Caveat]:
+    if len(arms) > MOST_ARMS:
+        yield AgainstFirst(pairs=math.comb(len(arms), 2))
     if ratings.confounded:
         yield PlainCaveat(what="style_confounded")
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 MOST_ARMS = 60
+MOST_RATED = 1000  # arms that are rated from votes and verdicts: the work grows with their cube
 
 
 def is_large(pairs: int) -> bool:

@@ -51,7 +51,7 @@ class Ratings(msgspec.Struct, frozen=True, kw_only=True):
     battles: int
     prompts: int | None
     method: str
-    gaps: tuple[Gap, ...] = ()  # for every pair of players, if prompts were given
+    gaps: tuple[Gap, ...] = ()  # for every pair of players, or those with the strongest, if prompts were given
     groups: tuple[int, ...] = ()  # players linked by battles have the same number; only those can be compared
     effects: tuple[StyleEffect, ...] = ()  # one for each covariate
     confounded: bool = False  # whether strength and covariates cannot be separated, as they always go together
@@ -68,17 +68,19 @@ def bradley_terry(
     covariates: ArrayLike | None = None,
     prior: float | None = None,
     alpha: float = 0.05,
+    every_gap: bool = True,
 ) -> Ratings:
     """Fit ratings by maximum likelihood. The mean rating is 1000; `alpha` is the error level of each interval.
 
     `worth` is the result of `one`: 1, ½ (a tie is half a win each) or 0. `covariates` (battles × features) say how much
     more of a feature `one` has than `other`; ratings are then adjusted to equal features. For the tests of gaps,
     `prior` wins are added for each player of a pair that met, by default half a win divided by the number of players,
-    so that a player who only wins can be placed too.
+    so that a player who only wins can be placed too. Without `every_gap`, gaps are those of the strongest player to
+    each other one.
     """
     if covariates is not None:
         z = np.asarray(covariates, dtype=np.float64)
-        return _controlled(one, other, worth, z, prompts, players=players, alpha=alpha)
+        return _controlled(one, other, worth, z, prompts, players=players, alpha=alpha, every_gap=every_gap)
     a, b = np.asarray(one, dtype=np.int64), np.asarray(other, dtype=np.int64)
     w = np.asarray(worth, dtype=np.float64)
     k = players or int(max(a.max(), b.max())) + 1
@@ -107,7 +109,7 @@ def bradley_terry(
         prompts=None if prompts is None else len(np.unique(np.asarray(prompts))),
         method="Bradley–Terry",
         bounded=_connected(table),
-        gaps=() if whole is None or moved is None else _gaps(whole, moved, _linked(met)),
+        gaps=() if whole is None or moved is None else _gaps(whole, moved, _linked(met), _hub(theta, every_gap)),
         groups=_linked(met),
     )
 
@@ -141,10 +143,16 @@ def _bounds(values: Floats, moved: Floats, alpha: float) -> tuple[tuple[float, f
     )
 
 
-def _gaps(theta: Floats, moved: Floats, groups: tuple[int, ...]) -> tuple[Gap, ...]:
-    """Return the gap of every two players, its jackknife error over prompts, and p by Student's t."""
+def _hub(theta: Floats, every_gap: bool) -> int | None:
+    """Return the player whose gaps are wanted; None for those of every two."""
+    return None if every_gap else int(np.argmax(theta))
+
+
+def _gaps(theta: Floats, moved: Floats, groups: tuple[int, ...], hub: int | None) -> tuple[Gap, ...]:
+    """Return the gap of every two players, or of one to each other, its jackknife error over prompts, and p by t."""
     n, gaps = len(moved), []
-    for i, j in combinations(range(len(theta)), 2):
+    players = range(len(theta))
+    for i, j in combinations(players, 2) if hub is None else ((hub, one) for one in players if one != hub):
         difference = float(theta[i] - theta[j])
         error = float(_jackknife((moved[:, i] - moved[:, j])[:, None])[0]) if n > 1 else 0.0
         testable = error > 1e-9 and groups[i] == groups[j]
@@ -162,6 +170,7 @@ def _controlled(
     *,
     players: int | None,
     alpha: float,
+    every_gap: bool,
 ) -> Ratings:
     """Fit ratings with covariates, by a logistic regression on the players and on their differences."""
     a, b = np.asarray(one, dtype=np.int64), np.asarray(other, dtype=np.int64)
@@ -199,7 +208,7 @@ def _controlled(
         method="Bradley–Terry with covariates",
         bounded=_connected(table),
         confounded=bool(rank < full_rank),
-        gaps=() if moved is None else _gaps(estimate[:k], moved[:, :k], groups),
+        gaps=() if moved is None else _gaps(estimate[:k], moved[:, :k], groups, _hub(estimate[:k], every_gap)),
         groups=groups,
         effects=tuple(
             StyleEffect(points=_SCALE * float(effect), interval=own)
@@ -252,18 +261,21 @@ def _strengths(wins: Floats, start: Floats | None = None) -> Floats:
 
 def _connected(wins: Floats) -> bool:
     """Return whether a chain of wins leads from every player to every other player."""
-    reach = (wins > 0) | np.eye(len(wins), dtype=bool)
-    for _ in range(max(1, len(wins)).bit_length()):
-        reach = reach @ reach
-    return bool(reach.all())
+    return bool(_reach(wins > 0).all())
 
 
 def _linked(met: NDArray[np.bool_]) -> tuple[int, ...]:
     """Return a group number for each player, the same for players linked by a chain of battles."""
-    reach = met | np.eye(len(met), dtype=bool)
-    for _ in range(max(1, len(met)).bit_length()):
-        reach = reach @ reach
-    return tuple(int(number) for number in np.unique(reach, axis=0, return_inverse=True)[1].ravel())
+    return tuple(int(number) for number in np.unique(_reach(met), axis=0, return_inverse=True)[1].ravel())
+
+
+def _reach(steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return who can be reached from whom; products of numbers take a small part of the time of those of booleans."""
+    reach = steps | np.eye(len(steps), dtype=bool)
+    for _ in range(max(1, len(steps)).bit_length()):
+        paths = reach.astype(np.float32)
+        reach = paths @ paths > 0
+    return reach
 
 
 def _to_rating(theta: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from itertools import combinations
@@ -15,6 +16,7 @@ from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.file import File
 from fairtrial.core.functions import Functions
 from fairtrial.core.judge import Judge, Judgement
+from fairtrial.core.many_arms import MOST_ARMS
 from fairtrial.core.money import total
 from fairtrial.core.place import place_of
 from fairtrial.core.templates import fill
@@ -92,6 +94,11 @@ def _chosen_arms(arms: Sequence[Arm], names: Sequence[str]) -> list[int]:
     chosen = sorted({positions[name] for name in names} or positions.values())
     if len(chosen) < 2:
         raise FairtrialError("a comparison needs two arms: there is only one")
+    if len(chosen) > MOST_ARMS:
+        raise FairtrialError(
+            f"judges compare every two of at most {MOST_ARMS} arms, and these are {len(chosen):,}, which makes "
+            f"{math.comb(len(chosen), 2):,} pairs for every case: choose two with --arms A B"
+        )
     return chosen
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from itertools import combinations
@@ -136,18 +137,27 @@ class Poll:
         """Return a random unseen pair. While most pairs are unseen, drawing is faster than listing them."""
         if self._rest is None and self.remaining > _MANY:
             while True:
-                case = self._random.randrange(self._run.plan.case_count)
-                pairs = [pair for pair in self._pairs(case) if pair not in self._seen]
-                if pairs:
-                    return self._random.choice(pairs)
+                pair = self._any_pair(self._random.randrange(self._run.plan.case_count))
+                if pair is not None and pair not in self._seen:
+                    return pair
         if self._rest is None:
             self._rest = [pair for pair in self._pairs() if pair not in self._seen]
             self._random.shuffle(self._rest)
         return self._rest.pop() if self._rest else None
 
-    def _pairs(self, case: int | None = None) -> Iterator[Pair]:
-        """Yield every pair of answers to one case, or to each of the cases."""
-        for (position, repeat), arms in answered_arms(self._run.store, self._run.id, case).items():
+    def _any_pair(self, case: int) -> Pair | None:
+        """Return a random pair of answers to a case, each as likely as any other; None if there is none."""
+        answered = list(answered_arms(self._run.store, self._run.id, case).items())
+        weights = [math.comb(len(arms), 2) for _, arms in answered]
+        if not any(weights):
+            return None
+        ((position, repeat), arms) = self._random.choices(answered, weights)[0]
+        one, other = sorted(self._random.sample(arms, 2))
+        return position, repeat, one, other
+
+    def _pairs(self) -> Iterator[Pair]:
+        """Yield every pair of answers to one case."""
+        for (position, repeat), arms in answered_arms(self._run.store, self._run.id).items():
             for one, other in combinations(sorted(arms), 2):
                 yield position, repeat, one, other
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairtrial.core.many_arms import MOST_RATED
 from fairtrial.present.words.leaderboards import arm_part, first_parts, name_parts
 from fairtrial.present.words.verdicts import Piece
 from fairtrial.stats import power
@@ -113,6 +114,8 @@ def board_next_step(board: PairBoard) -> str:
     if board.apart:
         groups = " | ".join(", ".join(names[:5]) for names in board.apart[:4])
         return f"Never compared with each other, not even through others: {groups}. More votes will link them."
+    if len(board.arms) > MOST_RATED:
+        return f"There are no ratings of more than {MOST_RATED:,} arms: this is who won and lost."
     if not board.rated:
         return "Ratings appear once no arm, and no group of arms, has only won or only lost." if board.arms else ""
     if len(board.leading) < 2:
