@@ -4,12 +4,13 @@ import io
 import math
 import re
 
+import numpy as np
 import pytest
 from rich.text import Text
 
 from benchmarks.size import suite
 from benchmarks.size.fill import fill
-from fairtrial.analyse import pair_comparer
+from fairtrial.analyse import pair_comparer, planning
 from fairtrial.analyse.compare import compare, compared, decided
 from fairtrial.analyse.leaderboard import comparison_leaderboard, run_leaderboard
 from fairtrial.analyse.rank import rank
@@ -18,6 +19,7 @@ from fairtrial.analyse.run_numbers import result_numbers
 from fairtrial.analyse.score_table import choose, read_scores, sources_of
 from fairtrial.cli.forest import forest_lines
 from fairtrial.cli.layout import Column, table_lines
+from fairtrial.cli.main import _run
 from fairtrial.config import RunOptions
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.many_arms import MOST_ARMS
@@ -140,6 +142,34 @@ def test_a_ranking_leaves_out_what_takes_every_pair(filled):
     assert len(ranking.places) == MANY and ranking.matrix is None
     assert all(one.rating is None and one.elo is None for one in ranking.places)
     assert any("There are no ratings of more than" in note for note in ranking.notes)
+
+
+def test_very_many_arms_are_ranked_though_some_arm_failed_on_every_case(filled):
+    scores = read_scores(sources_of(filled(4 * MANY)))
+    complete = ~np.isnan([arm.means("") for arm in scores.arms]).any(axis=0)
+    assert len(rank(scores).places) == 4 * MANY and complete.sum() < CASES
+
+
+@pytest.mark.parametrize("command", ["rank 1", "variance 1", "compare 1", "show 1", "power 1"])
+def test_commands_print_some_of_very_many_arms_and_say_how_many_more(filled, monkeypatch, capsys, command):
+    monkeypatch.setenv("FAIRTRIAL_STORE", f"sqlite:///{filled(2 * MANY).store.address}")
+    monkeypatch.setenv("COLUMNS", "80")
+    assert _run(command.split()) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(re.match(r" ?(1|\d+[–-]\d+)? *arm-\d+ ", line) is not None for line in lines) <= 2 * MOST_ARMS
+    assert any(re.search(r"and [\d,]+ more (arms|pairs)", line) for line in lines)
+    assert max(len(line) for line in lines) <= 80 or command == "power 1"
+
+
+def test_pairs_that_are_planned_grow_with_arms(filled, monkeypatch):
+    planned = []
+    one = planning._pair_power
+    monkeypatch.setattr(
+        planning, "_pair_power", lambda scores, a, b, *more: planned.append(1) or one(scores, a, b, *more)
+    )
+    scores = read_scores(sources_of(filled(MANY)))
+    plan = planning.plan_power(scores, choose(scores), deltas=(0.1,))
+    assert len(planned) == MANY - 1 and plan.alpha == pytest.approx(0.05 / math.comb(MANY, 2))
 
 
 def test_a_run_of_very_many_arms_cannot_stop_early(tmp_path):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairtrial.analyse.case_table import Ints
+from fairtrial.analyse.compare import with_first
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.analyse.summary import summarise
@@ -72,7 +73,7 @@ class ForMargin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Power(Shown, msgspec.Struct, frozen=True, kw_only=True):
-    """Every pair of arms."""
+    """Every pair of arms; of very many, those with the first."""
 
     sources: list[str]
     beta: float
@@ -88,9 +89,12 @@ def plan_power(
     margins: Sequence[float] = (),
     beta: float = 0.2,
 ) -> Power:
-    """Plan from the differences seen so far. With clusters, a case is assumed to count as much as it did here."""
+    """Plan from the differences seen so far. With clusters, a case is assumed to count as much as it did here.
+
+    Of very many pairs, those with the first arm are planned, at the level that `compare` gives them.
+    """
     alpha = 0.05 / max(1, len(pairs))
-    planned = (_pair_power(scores, a, b, deltas, margins, alpha, beta) for a, b in pairs)
+    planned = (_pair_power(scores, a, b, deltas, margins, alpha, beta) for a, b in with_first(scores, pairs, SCORE))
     usable = [pair for pair in planned if pair is not None]
     if not usable:
         raise FairtrialError(

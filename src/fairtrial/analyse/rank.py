@@ -101,8 +101,6 @@ def rank(
     means = [one.means(metric) for one in arms]
     table = np.asarray(means)
     keys = np.flatnonzero(~np.isnan(table).any(axis=0) & (scores.weights > 0))
-    if not len(keys):
-        raise FairtrialError("nothing can be ranked: the arms have no cases in common")
     prompts = keys if scores.clusters is None else scores.clusters[keys]  # cases of one cluster are one prompt
     sign = arms[0].sign(metric)
     by_pairs = by not in (None, "scores")  # asking for verdicts or votes means ranking by them
@@ -115,6 +113,8 @@ def rank(
     count = int(np.sum(~np.isnan(table).all(axis=0)))
     if judged is None and len(arms) > MOST_ARMS:
         return _unrated(scores, metric, board, cases=len(keys), left_out=count - len(keys))
+    if judged is None and not len(keys):
+        raise FairtrialError("nothing can be ranked: the arms have no cases in common")
     battles = judged or from_scores(sign * table[:, keys], prompts)
     ratings = rated(battles, len(arms), styled=control_style)
     unrated = judged is None and any(one.stop is not None for one in arms)  # the ratings would contradict the ranks
@@ -360,7 +360,7 @@ def _caveats(
     if places[0].rating is None:
         yield PlainCaveat(what="strength_unbounded")
         return
-    if common != everything:
+    if common not in (0, everything):
         yield RatedOnFewer(cases=common, of=everything)
     strengths = [place.rating or 0.0 for place in places]
     scores = [place.aggregate.mean or 0.0 for place in places]

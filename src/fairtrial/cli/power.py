@@ -12,6 +12,7 @@ from fairtrial.cli.documents import print_json
 from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import table
 from fairtrial.core.formatting import number
+from fairtrial.core.many_arms import MOST_ARMS, is_large
 from fairtrial.present.words.planning import NEEDED, power_line, power_table
 from fairtrial.reports.json import power_document
 
@@ -35,10 +36,11 @@ def show_power(
     if as_json:
         print_json(power_document(plan))
         return
-    if len(plan.pairs) > 1:
-        click.echo(
-            f"Planned for {round(0.05 / plan.alpha)} simultaneous comparisons (each at {100 * plan.alpha:.2g} %).\n"
-        )
+    if (comparisons := round(0.05 / plan.alpha)) > 1:
+        click.echo(f"Planned for {comparisons:,} simultaneous comparisons (each at {100 * plan.alpha:.2g} %).")
+        if is_large(comparisons):
+            click.echo(f"Of more than {MOST_ARMS} arms, each is planned against the first one only.")
+        click.echo()
     for pair in sorted(plan.pairs, key=lambda pair: -(pair.detectable or 1.0))[:_MAX_SHOWN]:
         _print_pair(pair, power)
     if len(plan.pairs) > _MAX_SHOWN:

@@ -28,9 +28,11 @@ from fairtrial.cli.options import metric_key, runs_in_command
 from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import short_names, table
 from fairtrial.core.formatting import Scale
+from fairtrial.core.many_arms import MOST_ARMS
 from fairtrial.present.words.leaderboards import headline
 from fairtrial.present.words.ranks import COLUMNS, ranked_cells, ranking_headline, ranking_verdict, style_line
 from fairtrial.reports.json import ranking_document
+from fairtrial.text.printable import counted
 
 _SHORT_NAME = 12
 
@@ -57,7 +59,7 @@ def rank_runs(
     verdict = ranking_verdict(ranking) if board is None else headline(board)
     print_ranking(ranking, verdict, matrix=matrix, plain=plain)
     sys.stdout.flush()
-    _print_next(runs, matrix=matrix)
+    _print_next(runs, matrix=matrix or ranking.matrix is None)
 
 
 def _print_next(runs: Sequence[str], *, matrix: bool) -> None:
@@ -73,6 +75,8 @@ def print_ranking(ranking: Ranking, verdict: str, *, matrix: bool = False, plain
     print_wrapped(console, verdict, "bold")
     console.print()
     print_lines(console, table_lines(_columns(ranking, console.page_width, plain=plain)))
+    if (more := len(ranking.places) - MOST_ARMS) > 0:
+        print_wrapped(console, f"and {counted(more, 'more arm')}: --json has them all", QUIET)
     if matrix and ranking.matrix is not None:
         console.print()
         console.print(_matrix_table(ranking.matrix))
@@ -87,14 +91,17 @@ def print_ranking(ranking: Ranking, verdict: str, *, matrix: bool = False, plain
 
 def _columns(ranking: Ranking, width: int, *, plain: bool) -> list[Column]:
     """Return the table of a ranking, with a bar if there is room: of the ratings if they make the ranks."""
-    rows = [ranked_cells(place, ranking.metric) for place in ranking.places]
+    places = ranking.places[:MOST_ARMS]
+    rows = [ranked_cells(place, ranking.metric) for place in places]
     first = {place.label for place in ranking.places if place.rank == 1}
-    leading = [FIRST if place.label in first and len(first) < len(rows) else "" for place in ranking.places]
+    leading = [FIRST if place.label in first and len(first) < len(ranking.places) else "" for place in places]
     columns = [
         Column(head.removeprefix("rating "), cells(texts), right=head in ("score", "rating", "Elo"))
         for head, texts in zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True)
     ]
-    if not plain and total_width(columns) + MIN_WIDTH + 2 >= width:
+    if all(place.elo is None for place in places):
+        columns = columns[: -len(("rating", "95 % CI", "Elo"))]
+    elif not plain and total_width(columns) + MIN_WIDTH + 2 >= width:
         columns.pop()  # the picture says more than Elo, which --json has too
     least = min(columns[1].width, _SHORT_NAME)
     while len(columns) > 3 and total_width(columns) - columns[1].width + least >= width:
@@ -102,7 +109,7 @@ def _columns(ranking: Ranking, width: int, *, plain: bool) -> list[Column]:
     others = total_width(columns) - columns[1].width
     room = width - 1 - others
     drawn = not plain and room - MIN_WIDTH - 2 >= min(columns[1].width, 24)
-    names = short_names([place.label for place in ranking.places], max(12, room - (MIN_WIDTH + 2 if drawn else 0)))
+    names = short_names([place.label for place in places], max(12, room - (MIN_WIDTH + 2 if drawn else 0)))
     columns[1] = Column("arm", [cells([name], style)[0] for name, style in zip(names, leading, strict=True)])
     if drawn:
         columns.insert(2, _bars(ranking, leading, min(40, room - columns[1].width - 2)))
@@ -110,10 +117,11 @@ def _columns(ranking: Ranking, width: int, *, plain: bool) -> list[Column]:
 
 
 def _bars(ranking: Ranking, styles: Sequence[str], width: int) -> Column:
-    rated = ranking.by_pairs and all(place.rating is not None for place in ranking.places)
+    places = ranking.places[: len(styles)]
+    rated = ranking.by_pairs and all(place.rating is not None for place in places)
     factor = Scale(ranking.metric).factor
-    means = [scaled(place.aggregate.mean, place.aggregate.ci95, factor) for place in ranking.places]
-    rows = [(place.rating, place.rating_ci95) for place in ranking.places] if rated else means
+    means = [scaled(place.aggregate.mean, place.aggregate.ci95, factor) for place in places]
+    rows = [(place.rating, place.rating_ci95) for place in places] if rated else means
     return drawn(rows, width, styles, within=None if rated or ranking.metric else (0.0, 100.0))
 
 

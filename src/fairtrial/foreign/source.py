@@ -82,13 +82,14 @@ class Source:
 
     def release(self) -> None:
         """Forget the document."""
-        with suppress(AttributeError):
-            del self.document
+        for kept in ("document", "_first_line"):
+            with suppress(AttributeError):
+                delattr(self, kept)
 
     @cached_property
     def keys(self) -> frozenset[str]:
         """The keys of the document at its top; empty if it is not a JSON object."""
-        if not self.looks_like_json:
+        if not self.looks_like_json or self._has_lines:
             return frozenset()
         content = self._content()
         try:  # without making objects of what stands below
@@ -109,15 +110,36 @@ class Source:
     @cached_property
     def first(self) -> dict[str, Any]:
         """The first line as a JSON object; empty if it is none."""
-        line = self.head.lstrip().split(b"\n", 1)[0]
-        if len(line) >= _HEAD:
-            with Reading(self), self.open() as file:
-                line = file.readline(MAX_LINE)
         try:
-            record = decode(line)
+            record = decode(self._first_line)
         except ValueError:
             return {}
         return record if isinstance(record, dict) else {}
+
+    @cached_property
+    def _first_line(self) -> bytes:
+        line = self.head.lstrip().split(b"\n", 1)[0]
+        if len(line) < _HEAD:
+            return line
+        with Reading(self), self.open() as file:
+            return file.readline(MAX_LINE + 1)
+
+    @property
+    def _has_lines(self) -> bool:
+        """Whether its first line is an object of its own, and others follow: all of it can be no document then."""
+        try:
+            msgspec.json.decode(self._first_line, type=dict[str, msgspec.Raw])
+        except (ValueError, RecursionError):
+            return False
+        with Reading(self), self.open() as file:
+            while not (line := file.readline(MAX_LINE + 1)).strip() and line:
+                pass
+            return bool(file.read(_HEAD).strip())
+
+    def check_first_line(self) -> None:
+        """Refuse lines of JSON that are too long for telling what they are."""
+        if self.suffix == ".jsonl" and len(self._first_line) > MAX_LINE:
+            raise _too_long(self.name, 1)
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the JSON objects of its lines. A broken last line ends the reading: the writer was interrupted."""
@@ -126,7 +148,7 @@ class Source:
             while line := file.readline(MAX_LINE + 1):
                 number += 1
                 if len(line) > MAX_LINE:
-                    raise FairtrialError(f"{self.name}, line {number} is longer than {MAX_LINE // 2**20} MB")
+                    raise _too_long(self.name, number)
                 if not line.strip():
                     continue
                 if broken:
@@ -141,6 +163,13 @@ class Source:
                 yield record
         if broken:
             self.stopped = f"{self.name} ends in the middle of line {broken}"
+
+
+def _too_long(name: str, line: int) -> FairtrialError:
+    return FairtrialError(
+        f"{name}, line {line} is longer than {MAX_LINE // 2**20} MB: export fewer answers or shorter ones, or give a "
+        "table with columns for case, arm and score"
+    )
 
 
 class Reading:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairtrial.analyse.rank import RankedArm, Ranking, Style
 from fairtrial.core.formatting import Scale, interval_words, signs
+from fairtrial.core.many_arms import MOST_ARMS
 from fairtrial.present.words.leaderboards import first_parts
 from fairtrial.present.words.verdicts import joined
 from fairtrial.text.printable import counted
@@ -21,12 +22,13 @@ _FAR = 1000.0
 
 def ranking_headline(ranking: Ranking) -> str:
     """Say what was ranked and what the ratings are based on."""
+    on = f", on {counted(ranking.cases, 'common case')}" if ranking.cases else ""
     if ranking.by_pairs:
-        return f"ranked by {_BY[ranking.by]}, on {counted(ranking.cases, 'common case')}"
-    return (
-        f"{ranking.metric or 'score'}, with ranks from the verdicts of `compare` on every pair; ratings from "
-        f"{_BY[ranking.by]}, on {counted(ranking.cases, 'common case')}"
-    )
+        return f"ranked by {_BY[ranking.by]}{on}"
+    pairs = "each arm and the first" if len(ranking.places) > MOST_ARMS else "every pair"
+    rated = any(place.elo is not None for place in ranking.places)
+    ratings = f"; ratings from {_BY[ranking.by]}{on}" if rated else on
+    return f"{ranking.metric or 'score'}, with ranks from the verdicts of `compare` on {pairs}{ratings}"
 
 
 def ranking_verdict(ranking: Ranking) -> str:

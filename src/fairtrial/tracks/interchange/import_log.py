@@ -25,6 +25,7 @@ from fairtrial.text.printable import counted, paired
 from fairtrial.tracks.interchange.values import name_of
 
 _BATCH = 2000
+_HELD = 32 * 2**20  # characters of answers and questions that are kept until they are written
 _MAX_REPEATS = 2**20
 _OF_ANSWER = tuple(set(Answer.__struct_fields__) & set(Sample.__struct_fields__) - {"cost_usd"})  # an outcome's
 
@@ -161,15 +162,16 @@ class LogWriter:
         return canonical_json(self.variables.template_all(msgspec.to_builtins(arms)))
 
     def _write_samples(self) -> None:
-        known = 0
+        known = held = 0
         cases: list[dict[str, Any]] = []
         trials: list[dict[str, Any]] = []
         scores: list[dict[str, Any]] = []
         for sample in self.log.samples():
             self._add(sample, cases, trials, scores)
-            if len(trials) >= _BATCH:
+            held += len(sample.answer or "") + len(sample.question.input)
+            if len(trials) >= _BATCH or held >= _HELD:
                 self.target.write(cases, trials, scores, self._arms() if len(self.arms) > known else None)
-                cases, trials, scores, known = [], [], [], len(self.arms)
+                cases, trials, scores, known, held = [], [], [], len(self.arms), 0
         self.target.write(cases, trials, scores, self._arms() if len(self.arms) > known else None)
 
     def _add(self, sample: Sample, cases: list[Any], trials: list[Any], scores: list[Any]) -> None:

@@ -79,12 +79,13 @@ def _logs(data: Any, format: str | None, columns: Columns) -> Iterator[Log]:
             found = format or recognise(source)
             if found is None and named and (columns.case or columns.arm):
                 found = "table"  # columns that the user names make it one
-            source.release()
             if found is None and named:
+                source.check_first_line()
                 raise FairtrialError(
                     f"{source.path.name} is not recognised as results of a tool: say what it is with --format, or give "
                     "a table with columns for case, arm and score (--case, --arm, --score)"
                 )
+            source.release()
             if found is not None:
                 by_format.setdefault(found, []).append(source)
     for name, sources in by_format.items():

@@ -15,8 +15,12 @@ from hypothesis import strategies as st
 
 import fairtrial as ft
 from fairtrial.core.errors import FairtrialError
+from fairtrial.foreign import source
 from fairtrial.foreign.results import Columns
 from fairtrial.store import Store
+from fairtrial.store.imports import ImportedRun
+from fairtrial.tables import jsonl
+from fairtrial.tracks.interchange import import_log
 from fairtrial.tracks.interchange.results._zip import Zip, ZipError
 from fairtrial.tracks.interchange.results.table import Rows
 from fairtrial.tracks.interchange.values import mark_of, name_of, params_of, scrub, tidy
@@ -400,3 +404,37 @@ class TestRepeats:
 def test_limits_of_tokens_are_no_secrets():
     given = {"max_tokens": 2048, "maxTokens": 1024, "token": 123456, "api_token": "x", "tokens": "sk-abc", "top_p": 1}
     assert params_of(given) == {"max_tokens": 2048, "maxTokens": 1024, "top_p": 1}
+
+
+def test_long_answers_are_written_before_many_are_held(tmp_path, monkeypatch):
+    monkeypatch.setattr(import_log, "_HELD", 10_000)
+    written = []
+    write = ImportedRun.write
+    monkeypatch.setattr(
+        ImportedRun,
+        "write",
+        lambda run, cases, trials, *more: written.append(len(trials)) or write(run, cases, trials, *more),
+    )
+    file = rows(tmp_path / "r.jsonl", *({"id": n, "model": "m", "answer": "a" * 4000, "score": 1} for n in range(10)))
+    found = ft.import_results(file, store="s.db")
+    assert written == [3, 3, 3, 1] and len(list(found.trials())) == 10
+
+
+def test_a_line_that_is_too_long_is_named(tmp_path, monkeypatch):
+    for module in (source, jsonl):
+        monkeypatch.setattr(module, "MAX_LINE", 2**17)
+    sample = {"doc_id": 0, "doc": {}, "resps": [["a" * 2**17]], "target": "x"}
+    file = rows(tmp_path / "samples_task_2025-01-01T00-00-00.jsonl", sample)
+    said = r"samples_.*, line 1 is longer than 0 MB: export fewer answers or shorter ones, or give a table with columns"
+    with pytest.raises(FairtrialError, match=said):
+        ft.import_results(file, store="s.db")
+
+
+@pytest.mark.parametrize(("lines", "length"), [(1, 5), (1, 2**17), (3, 5), (3, 2**17)])
+def test_lines_are_told_from_a_document_without_reading_all_of_them(tmp_path, monkeypatch, lines, length):
+    read = []
+    content = source.Source._content
+    monkeypatch.setattr(source.Source, "_content", lambda self: read.append(self.name) or content(self))
+    file = rows(tmp_path / "r.json", *({"id": n, "answer": "a" * length} for n in range(lines)))
+    assert source.Source(file).keys == ({"id", "answer"} if lines == 1 else set())
+    assert len(read) == (lines == 1)
