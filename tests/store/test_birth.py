@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from contextlib import closing
 
 import pytest
 from sqlalchemy import Engine, event
@@ -118,3 +119,13 @@ async def test_a_run_is_copied_to_a_store_in_the_same_folder(run_suite, store, t
     for source, target in ((store.address, one), (one, other)):
         assert _run(["store", "copy", source, target]) == 0
     assert len(Store(other).runs()) == 1
+
+
+def test_a_store_in_which_nothing_is_yet_is_not_called_damaged(tmp_path, capsys):
+    place = tmp_path / "s.db"
+    with closing(sqlite3.connect(place)) as connection:  # what a kill leaves before the first commit
+        connection.execute("PRAGMA journal_mode = WAL")
+    assert _run(["store", "check", "--store", str(place)]) == 1
+    assert "the next command that writes makes it" in " ".join(capsys.readouterr().err.split())
+    Store(str(place)).close()
+    assert _run(["store", "check", "--store", str(place)]) == 0

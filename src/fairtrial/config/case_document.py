@@ -8,11 +8,13 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from fairtrial.core.amounts import not_finite
+from fairtrial.core.amounts import MOST_REPEATS, not_finite
 from fairtrial.core.extraction import Extraction
 from fairtrial.webpage.checks import Check
 
-Repeats = Annotated[int, Meta(ge=1, description="How many times each case is answered, independently.")]
+Repeats = Annotated[
+    int, Meta(ge=1, le=MOST_REPEATS, description="How many times each case is answered, independently.")
+]
 Weight = Annotated[float, Meta(ge=0, description="Its weight in the mean; 0 is shown but not counted.")]
 
 

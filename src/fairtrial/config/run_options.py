@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from fairtrial.core.amounts import check_amount
+from fairtrial.core.amounts import MOST_REPEATS, check_amount
 from fairtrial.core.errors import FairtrialError
 
 
@@ -32,6 +32,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         check_amount("budget_usd", self.budget_usd)
         for name in ("timeout", "margin", "concurrency", "repeats", "limit", "first"):
             check_amount(name, getattr(self, name), positive=True)
+        if self.repeats is not None and self.repeats > MOST_REPEATS:
+            raise FairtrialError(f"repeats must be at most {MOST_REPEATS:,}, not {self.repeats:,}")
         if self.limit is not None and self.first is not None:
             raise FairtrialError(
                 "limit and first cannot be combined: limit draws cases at random, first takes them from the start"

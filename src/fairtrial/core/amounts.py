@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from fairtrial.core.errors import FairtrialError
 
+MOST_REPEATS = 1_000_000  # answers to one case: more would never end
+
 
 def check_amount(name: str, value: float | None, *, positive: bool = False) -> None:
     """Raise if an amount is given that is negative or not a finite number; 0 is allowed unless it must be positive."""

@@ -44,7 +44,10 @@ def tables_in(source: sqlite3.Connection, path: Path) -> list[str]:
     except BROKEN as error:
         raise _unreadable(path, error) from None
     if not names:
-        raise StoreError(f"{path} is not a fairtrial store: choose another with --store")
+        raise StoreError(
+            f"there is nothing in {path}: whatever was making a store there was stopped, and the next command that "
+            "writes makes it; choose another with --store"
+        )
     return names
 
 
