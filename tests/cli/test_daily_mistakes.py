@@ -175,7 +175,7 @@ def schema(version: str) -> Case:
         database.close()
         return ["list", "--store", "s.db"]
 
-    made.__name__ = f"schema_{version}"
+    made.__name__ = f"schema_{version[:9]}"
     return made
 
 
@@ -202,7 +202,7 @@ MISTAKES: list[Case] = [
     long_name_of_a_dataset, long_name_of_a_store, long_name_of_a_problem, long_name_of_results, long_name_of_an_output,
     nul_in_a_suite, nul_in_a_dataset, nul_in_a_store, nul_in_results, nul_in_an_import, nul_in_a_problem,
     nul_in_an_output, *map(foreign_bytes, (".lp", ".mps", ".yaml", ".mps.gz")), cut_database, damaged_database,
-    database_with_damaged_pages, cut_pages, *map(no_boolean, ("maybe", {}, [1], 7)), *map(schema, ("abc", "-1", "")),
+    database_with_damaged_pages, cut_pages, *map(no_boolean, ("maybe", {}, [1], 7)), *map(schema, ("abc", "-1", "", "1" * 5000)),
     binary_suite, folder_for_a_suite, run_that_is_no_text,
 ]  # fmt: skip
 

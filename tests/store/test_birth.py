@@ -82,7 +82,7 @@ def test_a_table_of_another_program_is_never_dropped(tmp_path):
         assert {"albums", "tags"} <= {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
 
 
-@pytest.mark.parametrize("written", ["abc", "-1", "0", "", "1.5"])
+@pytest.mark.parametrize("written", ["abc", "-1", "0", "", "1.5", "1" * 5000])
 def test_a_version_that_nothing_has_written_is_said_and_rows_can_be_saved(tmp_path, capsys, written):
     path, saved = tmp_path / "a.db", tmp_path / "saved.db"
     Store(str(path)).close()
@@ -90,7 +90,7 @@ def test_a_version_that_nothing_has_written_is_said_and_rows_can_be_saved(tmp_pa
         connection.execute("UPDATE meta SET value = ?", (written,))
     assert _run(["list", "--store", str(path)]) == 1
     said = capsys.readouterr().err
-    assert f"`{written}`" in said and "store check" in said and "internal" not in said
+    assert f"`{written[:20]}" in said and "store check" in said and "internal" not in said
     assert check_file(path, saved).saved and Store(str(saved)).runs() == []
 
 

@@ -58,7 +58,7 @@ def version_of(source: sqlite3.Connection, names: Sequence[str]) -> tuple[int, l
     except BROKEN:
         found = None
     value = str(found[0]) if found else ""
-    if value.isascii() and value.isdecimal() and str(int(value)) == value and 1 <= int(value) <= CURRENT:
+    if value in map(str, range(1, CURRENT + 1)):
         return int(value), []
     if found is None and not any(_count(source, name) for name in names):
         return CURRENT, []  # it was being made when its process was killed
