@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from fairtrial.agents.processes.process import Ended
+from fairtrial.agents.processes.process import Ended, exit_words
 from fairtrial.agents.program import AgentOptions, AgentProgram, output_of
 from fairtrial.agents.session import AgentSession, Launch
 from fairtrial.core.answer import Answer, Failure, Usage
@@ -170,7 +170,7 @@ class Codex(AgentProgram):
             session.record.model = self.model
             return session.record.answer(session.record.last_text)
         message = ended.errors or "it wrote nothing"
-        return self.failed(session, f"it ended with exit code {ended.code} before its turn was completed: {message}")
+        return self.failed(session, f"it {exit_words(ended.code)} before its turn was completed: {message}")
 
 
 def _server(server: McpServer, config: dict[str, Any]) -> dict[str, Any]:

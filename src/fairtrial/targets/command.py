@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import msgspec
 
 from fairtrial.agents.notes import ServerNotes
-from fairtrial.agents.processes.process import Tail, end, feed, read_bounded, run, start
+from fairtrial.agents.processes.process import Tail, end, exit_words, feed, read_bounded, run, start
 from fairtrial.agents.processes.supervised import private_temp_folder, supervised_config
 from fairtrial.agents.workspace.sandbox import basic_environment
 from fairtrial.agents.workspace.servers import files_of_servers, moved_server
@@ -194,7 +194,7 @@ class Command(Target):
         if output is None:
             return Failure(kind="malformed", message=f"the command wrote more than {_MAX_OUTPUT >> 20} MB")
         if code:
-            message = f"the command exited with {code}: {errors}"
+            message = f"the command {exit_words(code)}{f': {errors}' if errors else ''}"
             confinement = request.workspace.confinement() if request.workspace else ""
             return Failure(kind="crashed", message=f"{message} ({confinement})" if confinement else message)
         if launch.output_file is not None:

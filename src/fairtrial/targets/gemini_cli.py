@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from fairtrial.agents.processes.process import Ended
+from fairtrial.agents.processes.process import Ended, exit_words
 from fairtrial.agents.program import AgentProgram
 from fairtrial.agents.session import AgentSession, Launch
 from fairtrial.core.answer import Answer, Failure, Usage
@@ -106,7 +106,7 @@ class GeminiCli(AgentProgram):
             return record.answer(record.last_text)
         # Whatever its exit code says: it is 0 also where it was stopped, or where the model's reply broke off.
         if record.ending is None:
-            return self.failed(session, f"it ended with exit code {ended.code} and no result: {ended.errors}")
+            return self.failed(session, f"it {exit_words(ended.code)}, with no result: {ended.errors}")
         status = _STATUS.search(record.ending)
         by_exit_code = ended.code + 256 if ended.code + 256 in _HTTP_ERRORS else None
         return self.failed(session, record.ending, int(status[1]) if status else by_exit_code)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from fairtrial.agents.processes.process import Ended
+from fairtrial.agents.processes.process import Ended, exit_words
 from fairtrial.agents.program import AgentOptions, AgentProgram
 from fairtrial.agents.session import AgentSession, Launch
 from fairtrial.core.answer import Answer, Failure, Usage
@@ -186,7 +186,7 @@ class Opencode(AgentProgram):
             return record.answer(record.last_text, _FINISHED[record.ending])
         if record.ending == "unknown":
             return record.failure("stream", "opencode: the model's reply broke off", retryable=True)
-        return self.failed(session, f"it ended with exit code {ended.code} and no answer: {ended.errors}")
+        return self.failed(session, f"it {exit_words(ended.code)}, with no answer: {ended.errors}")
 
 
 def _library(spec: TargetSpec) -> str:

@@ -7,14 +7,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fairtrial.core.time_limit import time_limit
 from fairtrial.text.printable import clipped
 from fairtrial.webpage import virtual_clock
 from fairtrial.webpage.browser import ARGUMENTS, NoBrowserError, sandboxed
+from fairtrial.webpage.driver import FAREWELL, Driver
 from fairtrial.webpage.rendering import Limits
 
 if TYPE_CHECKING:
     import psutil
     from playwright.async_api import Browser, BrowserContext, CDPSession, Page, Playwright
+
+_START = 120.0  # seconds
+_TRIES = 2  # the second one if the driver has gone, or hangs
 
 
 class BrowserUsage(NamedTuple):
@@ -27,8 +32,8 @@ class BrowserUsage(NamedTuple):
 class BrowserProcess:
     """A browser that can be started and ended. It runs in virtual or in real time, never in both."""
 
-    def __init__(self, playwright: Playwright, program: str, limits: Limits) -> None:
-        self._playwright, self._program, self.limits = playwright, program, limits
+    def __init__(self, driver: Driver, program: str, limits: Limits) -> None:
+        self._driver, self._program, self.limits = driver, program, limits
         self._browser: Browser | None = None
         self._system: CDPSession | None = None
         self._process: psutil.Process | None = None
@@ -42,9 +47,29 @@ class BrowserProcess:
                 return self._browser
             await self.close()
         self._virtual, self._empty = virtual, None
-        self._browser = await self._launch()
+        for _ in range(_TRIES):
+            playwright = await self._driver.playwright()
+            try:
+                async with time_limit(_START):
+                    return await self._start(playwright)
+            except Exception as error:  # of Playwright, or of its driver
+                reason = f"not within {_START:g} s" if isinstance(error, TimeoutError) else str(error).split("\n")[0]
+                await self.end()
+                if await self._driver.works(playwright):
+                    break
+                await self._driver.end(playwright)
+        hint = "; FAIRTRIAL_BROWSER_SANDBOX=off starts it without its sandbox" if sandboxed() else ""
+        raise NoBrowserError(f"{self._program} did not start ({clipped(reason, 200)}){hint}")
+
+    async def _start(self, playwright: Playwright) -> Browser:
+        extra = virtual_clock.ARGUMENTS if self._virtual else ()
+        self._browser = await playwright.chromium.launch(
+            executable_path=self._program, args=[*ARGUMENTS, *extra], chromium_sandbox=sandboxed(), timeout=0
+        )
         self._system = await self._browser.new_browser_cdp_session()
         self._process = await self._own_process()
+        if self._process is not None:
+            self._driver.has_started(self._process)
         return self._browser
 
     async def _own_process(self) -> psutil.Process | None:
@@ -56,19 +81,6 @@ class BrowserProcess:
             return psutil.Process(pids[0])
         except (IndexError, psutil.Error):
             return None
-
-    async def _launch(self) -> Browser:
-        from playwright.async_api import Error
-
-        extra = virtual_clock.ARGUMENTS if self._virtual else ()
-        try:
-            return await self._playwright.chromium.launch(
-                executable_path=self._program, args=[*ARGUMENTS, *extra], chromium_sandbox=sandboxed(), timeout=120_000
-            )
-        except Error as error:
-            hint = "; FAIRTRIAL_BROWSER_SANDBOX=off starts it without its sandbox" if sandboxed() else ""
-            reason = clipped(str(error).split("\n")[0], 200)
-            raise NoBrowserError(f"{self._program} did not start ({reason}){hint}") from None
 
     async def context(self, **options: Any) -> tuple[BrowserContext, str]:
         """Return a new context and its protocol id."""
@@ -116,7 +128,7 @@ class BrowserProcess:
         browser, self._browser, self._process = self._browser, None, None
         if browser is not None:
             with suppress(Exception):  # it has just been killed: its errors mean nothing
-                await asyncio.wait_for(browser.close(), 5)
+                await asyncio.wait_for(browser.close(), FAREWELL)
 
     async def close(self) -> None:
         """Close the browser cleanly; kill it if that fails."""

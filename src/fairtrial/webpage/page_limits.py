@@ -10,6 +10,7 @@ from fairtrial.webpage.browser_process import BrowserProcess
 from fairtrial.webpage.clock import Clock
 
 _LOOK_AGAIN = 0.2  # seconds; looking takes two milliseconds of the processor
+_LOOKS_AT_NOTHING = 25  # that may fail in a row
 TOO_MUCH_MEMORY = "the page took too much memory"
 NO_ANSWER = "the page does not answer: an endless loop?"
 CRASHED = "the page crashed, or went away while it was looked at"
@@ -33,15 +34,18 @@ class Watch:
         """Wait until a limit is exceeded, and return which."""
         from playwright.async_api import Error
 
+        failed = 0
         try:
             while True:
                 await asyncio.sleep(_LOOK_AGAIN)
-                if self.crashed:
+                if self.crashed or failed > _LOOKS_AT_NOTHING:
                     return CRASHED
                 try:
                     usage = await self._slot.usage()
-                except Error:  # the browser is going away; the code that uses it will notice
+                except Error:  # the browser is going away; the code that uses it will notice, unless it waits for it
+                    failed += 1
                     continue
+                failed = 0
                 if usage.memory > self._slot.limits.memory:
                     return TOO_MUCH_MEMORY
                 if self._is_responsive():

@@ -8,17 +8,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from fairtrial.webpage.browser import gives_frames, usable_browser
 from fairtrial.webpage.browser_process import BrowserProcess
 from fairtrial.webpage.checks import Check
+from fairtrial.webpage.driver import Driver
 from fairtrial.webpage.page_limits import TOO_MUCH_MEMORY
 from fairtrial.webpage.rendering import Limits, Rendering
 from fairtrial.webpage.visit import Visit
-
-if TYPE_CHECKING:
-    from playwright.async_api import Playwright
 
 
 class Renderer:
@@ -27,7 +24,7 @@ class Renderer:
     def __init__(self, browsers: int | None = None, limits: Limits | None = None) -> None:
         self._count = browsers or min(4, 1 + (os.cpu_count() or 1))  # a browser mostly waits
         self._limits = limits or Limits()
-        self._playwright: Playwright | None = None
+        self._driver = Driver()
         self.virtual = False  # whether pages run in virtual time
         self._slots: list[BrowserProcess] = []
         self._free: asyncio.LifoQueue[BrowserProcess] = asyncio.LifoQueue()
@@ -35,18 +32,15 @@ class Renderer:
     async def __aenter__(self) -> Renderer:
         program = usable_browser()
         self.virtual = gives_frames(program)
-        from playwright.async_api import async_playwright
-
-        self._playwright = await async_playwright().start()
-        self._slots = [BrowserProcess(self._playwright, program, self._limits) for _ in range(self._count)]
+        await self._driver.playwright()
+        self._slots = [BrowserProcess(self._driver, program, self._limits) for _ in range(self._count)]
         for slot in reversed(self._slots):  # last in, first out: a second browser starts only when needed
             self._free.put_nowait(slot)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await asyncio.gather(*(slot.close() for slot in self._slots))
-        if self._playwright is not None:
-            await self._playwright.stop()
+        await self._driver.end()
 
     async def version(self) -> str:
         """Return the browser's version; start it if necessary."""

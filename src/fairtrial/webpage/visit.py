@@ -66,6 +66,9 @@ class Visit:
                 await self._within_limits(self._use)
             for check in checks:
                 result.checks.append(await self._run_check(check))
+        except asyncio.CancelledError:  # nobody waits for this page any more
+            await self._slot.end()
+            raise
         finally:
             await self._close()
         result.errors, result.blocked = list(dict.fromkeys(result.errors)), list(dict.fromkeys(result.blocked))

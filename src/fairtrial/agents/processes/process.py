@@ -16,6 +16,7 @@ from fairtrial.agents.processes.supervised import supervised
 from fairtrial.core.time_limit import time_limit
 
 _MAX_SHOWN = 8000
+_KILLED = 128  # more than that is a signal
 _PATIENCE = 10.0  # seconds for a supervisor to end a program, before both are killed
 
 
@@ -123,10 +124,22 @@ async def end(process: Process) -> None:
     if process.returncode is None and sys.platform != "win32":
         with suppress(ProcessLookupError, TimeoutError):
             process.terminate()  # its supervisor kills everything
+            process.send_signal(signal.SIGCONT)  # also one that was stopped
             async with time_limit(_PATIENCE):
                 await process.wait()
     kill(process)
-    await process.wait()
+    with suppress(TimeoutError):  # what has got away from it may have its pipes, for whose end asyncio waits, too
+        async with time_limit(_PATIENCE):
+            await process.wait()
+    process._transport.close()  # type: ignore[attr-defined]  # those pipes: asyncio has no other way
+
+
+def exit_words(code: int) -> str:
+    """Return how a program has ended that did not succeed."""
+    number = code - _KILLED  # as its supervisor and shells tell it
+    if number in set(signal.Signals):
+        return f"was killed ({signal.Signals(number).name})"
+    return f"exited with {code}"
 
 
 def kill(process: Process) -> None:

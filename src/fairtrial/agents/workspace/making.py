@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fairtrial.agents.processes.process import Ended, run
+from fairtrial.agents.processes.process import Ended, exit_words, run
 from fairtrial.agents.processes.supervised import private_temp_folder
 from fairtrial.agents.workspace.archive import ArchiveError, remove, unpack
 from fairtrial.agents.workspace.changes import FileChanges, Start, TooManyChangesError, apply_changes, read_changes
@@ -162,7 +162,7 @@ class LiveWorkspace:
             ) from None
         if ended.code:
             written = " ".join((ended.errors or ended.output).split())[-_MAX_SHOWN:]
-            raise WorkspaceError(f"setup `{script}` exited with {ended.code}" + (f": {written}" if written else ""))
+            raise WorkspaceError(f"setup `{script}` {exit_words(ended.code)}" + (f": {written}" if written else ""))
 
     async def changes(self) -> tuple[File, dict[str, Any]]:
         """Return what has changed since the start, and the same for display; raise WorkspaceError if it is too much."""
