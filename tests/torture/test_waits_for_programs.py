@@ -71,6 +71,7 @@ async def test_a_solver_that_never_ends(campaign, frozen, write_suite, tmp_path)
     path = write_suite(suite={"kind": "optimisation", "problems": "p.yaml", "time_limit": 600})
     for chance in campaign.rounds(short=1):
         run = Started("run", path, "--store", tmp_path / "s.db", folder=tmp_path)
+        await run.says("solving baselines: 0 of 1")
         await run.until(partial(below, run, SOLVER))
         for solver in below(run, SOLVER) if frozen else ():
             solver.suspend()

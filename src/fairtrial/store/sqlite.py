@@ -11,7 +11,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from operator import itemgetter
 from pathlib import Path
 from shlex import quote
@@ -63,6 +63,7 @@ class Sqlite:
             engine = create_engine(url, creator=lambda: connect_to_read(path), poolclass=NullPool)
         event.listen(engine, "connect", _configure)
         event.listen(engine, "do_execute", _execute)
+        event.listen(engine, "invalidate", _roll_back)
         return engine
 
     def lock(self, name: str) -> FileLock:
@@ -217,6 +218,15 @@ def _configure(connection: Any, _: Any) -> None:
     cursor.execute("PRAGMA busy_timeout=0")  # `_execute` waits: SQLite itself would not notice Ctrl-C
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()
+
+
+def _roll_back(connection: sqlite3.Connection, *_: Any) -> None:
+    """End the transaction of a connection that Ctrl-C has interrupted.
+
+    Closed, it would hold the store's lock as long as its statement is in a traceback, also against what tidies up.
+    """
+    with suppress(sqlite3.Error):
+        connection.rollback()
 
 
 def _execute(cursor: sqlite3.Cursor, statement: str, parameters: Any, _: Any) -> bool:

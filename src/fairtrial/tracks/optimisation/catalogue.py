@@ -150,6 +150,8 @@ def baselines(
     tasks = [
         SolvingTask(problem=problem, time_limit=time_limit, known=known.get(key)) for key, problem in missing.items()
     ]
+    if tasks and watch:
+        watch(0, len(tasks))
     for number, baseline in enumerate(solve_all(tasks, stopped), 1):
         done[baseline.digest] = baseline
         _write_to_cache(cache, baseline)
