@@ -226,3 +226,12 @@ def test_labels_of_points_are_placed_for_the_best_only(monkeypatch):
         return len(tried)
 
     assert 0 < work(600) < 3 * work(300)
+
+
+@pytest.mark.parametrize(("count", "drawn"), [(60, 60), (61, 2)])
+def test_intervals_of_very_many_points_are_drawn_on_the_line_only(count, drawn):
+    """Five hundred of them were one blot."""
+    made = [points.Point(f"arm-{n}", 1 + n, 90.0 if n == 30 else 50.0, (20.0, 95.0)) for n in range(count)]
+    plot = points.scatter(made, x_name="cost")
+    assert plot.count('class="iv thin"') == drawn
+    assert ("only those on the line have their intervals" in plot) == (count > 60)

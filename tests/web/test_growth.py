@@ -95,3 +95,23 @@ def test_a_page_holds_the_beginnings_of_long_answers(visited):
     for address in ("", "/cases/1", "/cases/1/1/1", "/cases/1/1/1?panel=1"):
         page = client.get(f"/runs/{run.id}{address}")
         assert page.status_code == 200 and len(page.text) < 200_000, address
+
+
+def test_the_board_of_very_many_arms_has_the_best_and_leads_to_all(visited):
+    run, client = visited(3, 1, MOST_ARMS + 5)
+    run.store.write(
+        {
+            "votes": [
+                {
+                    "id": f"v{arm:03}", "run_id": run.id, "case_position": arm % 3, "repeat": 0, "arm_one": arm,
+                    "arm_other": arm + 1, "choice": "one", "left": arm, "voter": "ada", "voted_at": 1.0,
+                }
+                for arm in range(10)
+            ]
+        }
+    )  # fmt: skip
+    board = client.get(f"/runs/{run.id}/board?wait=60").text
+    assert board.count('class="arm"') == MOST_ARMS and f"Show all {MOST_ARMS + 5} arms" in board
+    whole = client.get(f"/runs/{run.id}/board?wait=60&all=1").text
+    assert whole.count('class="arm"') == MOST_ARMS + 5 and "Show all" not in whole
+    assert client.get(f"/runs/{run.id}/vote?by=ada").status_code == 200

@@ -15,6 +15,7 @@ from fairtrial.analyse.battles import By
 from fairtrial.analyse.pair_board import PairBoard, has_judge
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.sent import Exchange
+from fairtrial.core.many_arms import MOST_ARMS
 from fairtrial.present.figures import board_forest, small_board
 from fairtrial.present.words.pair_boards import board_headline, board_next_step, concord_words, counted
 from fairtrial.store.votes import WORTH, has_pairs, judged_votes, vote_of_id, voted_runs
@@ -178,10 +179,11 @@ class Votes:
         default: By = "both" if judged and voted else "verdicts" if judged else "votes"
         by = _BY.get(request.query_params.get("by_what", ""), default)
         board = board_of(self._site.cache, [run], by, wait=patience(request.query_params))
+        every = request.query_params.get("all", "")
         return self._site.page(
             request, "votes.html.j2", path="/arena", run=run.record, voter=voter, by=by, judged=judged,
-            several=len(run.plan_arms) > 1, board=board_values(board, run),
-            retry=url(request.url.path, by=voter, by_what=by, wait=1),
+            several=len(run.plan_arms) > 1, board=board_values(board, run, None if every else MOST_ARMS),
+            retry=url(request.url.path, by=voter, by_what=by, all=every, wait=1),
         )  # fmt: skip
 
 
@@ -204,7 +206,7 @@ def board_values(board: PairBoard | None, run: Run, most: int | None = None) -> 
         "headline": board_headline(board),
         "href": arm,
         "forest": board_forest(board, arm, most) if board.arms else "",
-        "more": most is not None and len(board.arms) > most,
+        "more": most is not None and len(board.arms) + len(board.idle) > most,
         "next": board_next_step(board),
         "concord": concord_words(board.concord),
         "counted": counted(board),

@@ -55,12 +55,17 @@ def scatter(
     )
     frame = _frame(x_axis, y_axis, unit)
     best = _undominated(points)
-    marks = [_point(point, x_axis, y_axis, best=point in best) for point in sorted(points, key=lambda one: one.y)]
+    few, drawn = len(points) <= _MOST_NAMED, set(best)
+    marks = [
+        _point(point if few or point in drawn else point._replace(ci=None), x_axis, y_axis, best=point in drawn)
+        for point in sorted(points, key=lambda one: one.y)
+    ]
     named = "".join(
         label(percent_x, percent_y, name, anchor=anchor, kind=f"lab {tone}".strip(), dx=dx)
         for name, percent_x, percent_y, anchor, tone, dx in _placed(points, x_axis, y_axis)
     )
     scale = f"{x_name} (log scale)" if log else x_name
+    scale += "" if few else "; of so many, only those on the line have their intervals"
     says = "; ".join(point.tip.replace("|", ", ") or point.name for point in points[:20])
     plot = drawing(int(_HEIGHT), frame, _pareto(best, x_axis, y_axis), *marks, named, says=says, interactive=True)
     return tag("div", plot, tag("p", words(scale), class_="xname"), class_="plotbox chart")

@@ -29,9 +29,9 @@ def board_forest(board: PairBoard, href: Callable[[str], str], most: int | None 
     rows = [_row(arm, href, several=several, lead=arm.label in board.front) for arm in shown]
     if len(shown) == len(board.arms):
         more = ("0", "–", "–") if several else ("0", "–")
+        idle = board.idle if most is None else board.idle[: most - len(shown)]
         rows += [
-            ForestRow(name, None, shown="–", bounds="not compared yet", href=href(name), more=more)
-            for name in board.idle
+            ForestRow(name, None, shown="–", bounds="not compared yet", href=href(name), more=more) for name in idle
         ]
     names = ("Votes" if board.by == "votes" else "Compared", "Won, lost")
     first = (f"Chosen over {board.arms[0].label}",) if several else ()
