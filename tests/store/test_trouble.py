@@ -15,9 +15,9 @@ from fairtrial import pipeline
 from fairtrial.analyse.run import Run
 from fairtrial.cli.main import _run
 from fairtrial.core.answer import Usage
-from fairtrial.core.errors import BadRowError, FairtrialError, StoreError, TargetUnusableError
+from fairtrial.core.errors import BadRowError, FairtrialError, StoreAwayError, StoreError, TargetUnusableError
 from fairtrial.engine.limits import calls_allowed
-from fairtrial.store import Saver, Store, sqlite
+from fairtrial.store import Saver, Store, schema, sqlite
 from fairtrial.store.checking import check_file
 from fairtrial.store.waiting import Waiting
 from fairtrial.workflows.resume import arescore, aresume
@@ -357,3 +357,19 @@ def test_a_new_store_waits_for_another_program_that_opens_it(tmp_path, monkeypat
         Store(str(path)).close()
     monkeypatch.undo()
     assert Store(str(path)).runs() == []
+
+
+def test_a_plan_whose_last_cases_are_gone_gets_no_gap(write_suite, store, monkeypatch):
+    """As when a copy of the database that lacks them takes its place."""
+    monkeypatch.setattr("fairtrial.store.plans._BATCH", 2)
+    suite = pipeline.load(write_suite(cases=numbered(7)))
+    for count in (4, 7):  # cases that are stored when some of them are lost
+        writing = pipeline._write_plan(suite, store, Waiting())
+        while next(writing).cases < count:
+            pass
+        with store.writing() as connection:
+            connection.execute(schema.cases.delete().where(schema.cases.c.position >= count - 1))
+        with pytest.raises(StoreAwayError, match="lacks cases which had just been stored: run the suite again"):
+            next(writing)
+    assert list(pipeline._write_plan(suite, store, Waiting()))[-1].cases == 7
+    assert not store.plan(suite.plan_id).unfinished

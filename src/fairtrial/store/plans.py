@@ -8,8 +8,9 @@ from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, insert, or_, select, update
+from sqlalchemy import Connection, func, insert, or_, select, update
 
+from fairtrial.core.errors import StoreAwayError
 from fairtrial.core.experiment import Case, ScorerSpec
 from fairtrial.core.file import File
 from fairtrial.core.variables import Variables
@@ -45,20 +46,35 @@ def write_plan(
         for file in files:
             waiting.call(_add_file, store, plan["id"], file)
         stream = (rows.case_row(plan["id"], case, variables) for case in islice(cases, planned.cases, None))
+        last: int | None = None
         while batch := list(islice(stream, _BATCH)):
-            waiting.call(_add_cases, store, batch)
+            waiting.call(_add_cases, store, batch, last)
+            last = batch[-1]["position"]
             planned = planned.with_rows(batch)
             yield planned
-        waiting.call(_complete, store, plan["id"], planned.cases)
+        waiting.call(_complete, store, plan["id"], planned.cases, last)
 
 
-def _complete(store: Store, plan_id: str, count: int) -> None:
+def _complete(store: Store, plan_id: str, count: int, last: int | None) -> None:
     with store.writing() as connection:
+        _assert_last(store, connection, plan_id, last)
         connection.execute(update(schema.plans).where(schema.plans.c.id == plan_id).values(case_count=count))
 
 
-def _add_cases(store: Store, batch: list[dict[str, Any]]) -> None:
+def _assert_last(store: Store, connection: Connection, plan_id: str, last: int | None) -> None:
+    """Raise if the case that was written last is gone: a plan with a gap could never be completed."""
+    table = schema.cases
+    if last is None or connection.scalar(select(func.max(table.c.position)).where(table.c.plan_id == plan_id)) == last:
+        return
+    raise StoreAwayError(
+        f"the server of {store.path} was replaced by one that lacks cases which had just been stored: run the suite "
+        "again"
+    )
+
+
+def _add_cases(store: Store, batch: list[dict[str, Any]], last: int | None) -> None:
     with store.writing() as connection:
+        _assert_last(store, connection, batch[0]["plan_id"], last)
         INSERT_CASES.execute(connection, store.dialect, batch)
 
 
