@@ -6,8 +6,10 @@ Nothing heavy is imported: this is there before everything else.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +19,8 @@ from typing import Any, NoReturn
 INTERRUPTED = 130
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SAME = 0.2  # seconds within which a second signal is the same one: some programs pass on what all of a group have got
+_DEAF = 10.0  # seconds until a process that has heard nothing of an interrupt, as it waits in C, is ended
+_HEARD = 0.5  # seconds that the handler has for a second signal
 _BUSY = 1.0  # seconds until a loop that does not take notice of an interrupt is interrupted in what it does
 
 
@@ -36,8 +40,25 @@ class Interrupts:
             signal.signal(number, self)
         if hasattr(signal, "SIGALRM"):  # not on Windows, where a loop is woken up by Ctrl-C
             signal.signal(signal.SIGALRM, self._interrupt_what_is_done)
+            self._listen()
         sys.unraisablehook = self._raise_again
         return self
+
+    def _listen(self) -> None:
+        """Hear signals in a thread, too: while the main one waits in C, as for a slow disk, no handler is called."""
+        heard, told = os.pipe()
+        os.set_blocking(told, False)
+        signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+        threading.Thread(target=self._end_if_deaf, args=(heard,), name="fairtrial-signals", daemon=True).start()
+
+    def _end_if_deaf(self, heard: int) -> None:
+        """End the process where the handler does not: at a second signal, or long after a first one."""
+        first = _next_signal(heard)
+        second = _next_signal(heard, first + _SAME, first + _DEAF)
+        if not second and self._first:
+            _next_signal(heard, first + _SAME)
+        time.sleep(_HEARD)
+        _end()
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
@@ -98,6 +119,14 @@ class Interrupts:
             yield
         finally:
             self._stops.pop()
+
+
+def _next_signal(heard: int, after: float = 0.0, until: float | None = None) -> float:
+    """Return when the next interrupt after some moment comes; 0 if none does in time."""
+    while select.select([heard], [], [], None if until is None else max(0.0, until - time.monotonic()))[0]:
+        if os.read(heard, 1)[0] in _SIGNALS and (now := time.monotonic()) > after:
+            return now
+    return 0.0
 
 
 def installed() -> Interrupts:
