@@ -64,6 +64,9 @@ def test_engines_that_do_not_exist_are_named():
         where_of("ray://head:10001")
     with pytest.raises(FairtrialError, match="at least one worker"):
         where_of("local", 0)
+    with pytest.raises(FairtrialError, match=r"100,000 workers are too many .* choose at most \d+, or --concurrency"):
+        where_of(None, 100_000)
+    assert backend_of(where_of("local", 64)).most == 64
     assert backend_of(where_of(None)) is None and backend_of(Where("local", 1)) is None
     assert backend_of(where_of("local", 3)).most == 3
 

@@ -105,6 +105,7 @@ class RayCluster:
 
     def _start(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="ftr", dir="/tmp"))  # short: it becomes part of a socket's name
+        self.token["HOME"] = str(self.folder)  # where Ray would write a token, and does if it starts a cluster itself
         try:
             for cpus in self._cpus:
                 self._add(cpus)

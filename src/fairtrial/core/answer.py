@@ -14,6 +14,7 @@ from fairtrial.core.experiment import McpServer
 from fairtrial.core.file import File
 from fairtrial.core.listening import NOBODY, Listener
 from fairtrial.core.money import Cost
+from fairtrial.core.types_in_threads import look_into
 from fairtrial.core.workspace import Workspace, WorkspaceSpec
 
 # Kinds of failure after which no other call to this target can succeed.
@@ -197,3 +198,6 @@ _FAILURE_WORDS = {
 def failure_words(kind: str) -> str:
     """Return a kind of failure in words."""
     return _FAILURE_WORDS.get(kind, kind.replace("_", " "))
+
+
+look_into(SoFar)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from fairtrial.core.templates import TemplateError
+from fairtrial.core.types_in_threads import look_into
 from fairtrial.core.user_functions import load_function
 
 Role = Literal["system", "user", "assistant"]
@@ -78,3 +79,6 @@ def _chat(name: str, messages: list[Message], system: str) -> Chat:
         raise TemplateError(f"{name} must return system messages first, and a user's message last")
     texts = [system, *(message.content for message in messages[:first])]
     return Chat(system="\n\n".join(text for text in texts if text), messages=tuple(messages[first:]))
+
+
+look_into(Message)

@@ -14,6 +14,7 @@ from fairtrial.core.file import Attachment
 from fairtrial.core.skill import Skill
 from fairtrial.core.templates import fill
 from fairtrial.core.trust import may_run_code
+from fairtrial.core.types_in_threads import look_into
 from fairtrial.core.workspace import WorkspaceSpec
 
 DEFAULT_PARAMS: dict[str, Any] = {
@@ -389,3 +390,6 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         lock = BENCHMARK_LOCK if benchmark_mode else {}
         merged = {**self.params, **case.params, **lock}
         return {name: value for name, value in merged.items() if value is not None}
+
+
+look_into(Arm, ExpectedCall)

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from fairtrial.core.types_in_threads import look_into
+
 Points = Annotated[float, Meta(ge=0, le=100)]
 Loss = Annotated[float, Meta(gt=0, le=100)]
 Cases = Annotated[str, Meta(min_length=1)]  # a case's id, a pattern such as refund-*, tag:NAME or category:NAME
@@ -55,3 +57,6 @@ class GateSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def about_cases(self) -> bool:
         """Whether there are rules about single cases."""
         return bool(self.must_pass or self.k_of_n)
+
+
+look_into(GateSpec)

@@ -10,6 +10,7 @@ import msgspec
 
 from fairtrial.core.experiment import Arm, TargetSpec
 from fairtrial.core.gate import GateSpec
+from fairtrial.core.types_in_threads import look_into
 
 
 class RetrySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -112,3 +113,6 @@ def target_specs(arms: Iterable[Arm], settings: Settings) -> list[TargetSpec]:
     called = [judge.target for judge in settings.judges] + list(settings.embedders.values())
     called += [settings.user.target] if settings.user else []
     return [arm.target for arm in arms] + called
+
+
+look_into(Settings)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
 from fairtrial.engine.cluster.link import Backend
 from fairtrial.engine.job import Where
+from fairtrial.text.printable import counted
+
+_MOST_WORKERS, _PER_PROCESSOR = 64, 4  # processes of this machine: at most the larger of these two limits
 
 
 def where_of(engine: str | None, workers: int | None = None) -> Where:
@@ -18,7 +23,20 @@ def where_of(engine: str | None, workers: int | None = None) -> Where:
         registry.load("engines", name).check(address)
     if workers is not None and workers < 1:
         raise FairtrialError(f"a run needs at least one worker, not {workers}")
+    if engine == "local" and workers is not None:
+        _check_room(workers)
     return Where(engine, workers)
+
+
+def _check_room(workers: int) -> None:
+    """Refuse so many processes that this machine would do nothing but start them."""
+    processors = os.cpu_count() or 1
+    most = max(_MOST_WORKERS, _PER_PROCESSOR * processors)
+    if workers > most:
+        raise FairtrialError(
+            f"{workers:,} workers are too many processes for this machine, which has "
+            f"{counted(processors, 'processor')}: choose at most {most}, or --concurrency for more calls at a time"
+        )
 
 
 def backend_of(where: Where) -> Backend | None:

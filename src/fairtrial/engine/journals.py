@@ -19,6 +19,7 @@ import msgspec
 from fairtrial.agents.workspace.making import kept_name
 from fairtrial.core.answer import Journal, SoFar, Usage
 from fairtrial.core.trial import Trial
+from fairtrial.core.types_in_threads import look_into
 from fairtrial.engine.cancelling import raise_if_cancelled, to_the_end
 
 _PAUSE = 0.5  # seconds between two looks at a session
@@ -132,3 +133,6 @@ def _read(file: Path) -> SessionState | None:
         return msgspec.json.decode(file.read_bytes(), type=SessionState)
     except (OSError, msgspec.DecodeError):
         return None
+
+
+look_into(SessionState)

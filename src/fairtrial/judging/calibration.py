@@ -14,6 +14,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.options import Problems, read
 from fairtrial.core.score import Score, Unscored
 from fairtrial.core.showing import Shown
+from fairtrial.core.types_in_threads import look_into
 
 SAMPLES = Path(__file__).parent / "samples.yaml"
 _MOST_PROBLEMS = 5  # of samples that are told at once
@@ -234,3 +235,6 @@ def _pearson(a: Sequence[float], b: Sequence[float]) -> float | None:
         return statistics.correlation(a, b)
     except (statistics.StatisticsError, ZeroDivisionError):  # the variation is below floating-point precision
         return None
+
+
+look_into(Calibration, list[CalibrationSample])

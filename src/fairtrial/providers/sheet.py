@@ -23,6 +23,7 @@ import msgspec
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.folders import cache_folder, settings_folder
 from fairtrial.core.settings import PriceSpec
+from fairtrial.core.types_in_threads import look_into
 from fairtrial.providers.reasoning import Thinking
 
 _SHIPPED = Path(__file__).with_name("sheets")
@@ -106,9 +107,7 @@ class Layer(msgspec.Struct, frozen=True):
     rows: SheetRows
 
 
-# msgspec looks into a type when it first meets it, and crashes if two threads do so at once, as where prices are found.
-for _type in (Sheet, SheetRows):
-    msgspec.json.Decoder(_type)
+look_into(Sheet, SheetRows)  # prices of several targets are found at the same time
 
 
 class Fact(msgspec.Struct, frozen=True):

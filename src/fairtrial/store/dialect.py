@@ -45,6 +45,7 @@ class Dialect(Protocol):
     name: str
     place: str  # the store's name in messages: a path, or an address without its password
     address: str  # what opens the store, with its password: never shown
+    reads_all: bool  # whether its driver fetches all rows of a result at once, unless it is told otherwise
 
     def open(self, *, create: bool) -> Engine:
         """Open the database; raise an error if it does not exist and `create` is false."""

@@ -100,6 +100,7 @@ class Postgresql:
     """A store in a schema of a PostgreSQL database."""
 
     name = "postgresql"
+    reads_all = True
 
     def __init__(self, url: URL, place: str) -> None:
         self.place = place

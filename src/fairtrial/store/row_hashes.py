@@ -17,6 +17,7 @@ import sqlalchemy
 from sqlalchemy import Column, Connection, Table, select, text, update
 
 from fairtrial.core.place import COLUMNS
+from fairtrial.core.types_in_threads import look_into
 from fairtrial.store import schema
 from fairtrial.store.hash_column import CHANGED, HASH, content
 
@@ -45,6 +46,7 @@ class RowHash:
         # Nearly all rows have values of the right types: this is the quickest way to see it.
         fields = [(str(column.name), _kind(column.type) | None) for column in columns]
         self._struct = msgspec.defstruct(table.name, fields, array_like=True, gc=False)
+        look_into(self._struct)
         self._header = 1 if len(fields) < _SHORT else 3
 
     def __call__(self, row: Mapping[str, Any]) -> int | None:

@@ -24,6 +24,7 @@ from fairtrial.core.money import Cost
 from fairtrial.core.score import ANY, Scale, Score, Unscored
 from fairtrial.core.trace import tool_use
 from fairtrial.core.trial import Trial
+from fairtrial.core.types_in_threads import look_into
 from fairtrial.core.variables import Variables, display
 from fairtrial.store import schema
 from fairtrial.store.hash_column import content
@@ -120,7 +121,10 @@ def _converter(hint: Any) -> Callable[[Any], Any]:
     (kind,) = [one for one in get_args(hint) if one is not NoneType] if NoneType in get_args(hint) else [hint]
     if (get_origin(kind) or kind) in (dict, list, str):
         return lambda value: value
-    return tuple if kind == tuple[str, ...] else partial(msgspec.convert, type=kind)
+    if kind == tuple[str, ...]:
+        return tuple
+    look_into(kind)
+    return partial(msgspec.convert, type=kind)
 
 
 _ANSWER = StoredFields(Answer, schema.trials, ("cost_usd",))

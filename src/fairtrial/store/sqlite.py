@@ -38,6 +38,7 @@ class Sqlite:
     """A store in a SQLite file."""
 
     name = "sqlite"
+    reads_all = False
 
     def __init__(self, path: Path) -> None:
         self.path, self.place, self.address = path, str(path), str(path)

@@ -325,7 +325,7 @@ class Store:
             .where(table.c.run_id == run_id, table.c.case_position >= first)
             .order_by(*schema.place(table))
         )
-        if self.dialect.name != "sqlite":  # whose driver reads one row at a time anyway, and answers may be very long
+        if self.dialect.reads_all:  # answers may be very long
             query = query.execution_options(yield_per=_AT_ONCE)
         if count is not None:
             query = query.where(table.c.case_position < first + count)

@@ -22,6 +22,7 @@ from fairtrial.analyse.score_table import SCORE, ArmScores, RunSource, ScoreTabl
 from fairtrial.analyse.series_summary import SeriesSummary, summarise_series
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.types_in_threads import look_into
 from fairtrial.present.words.cases import case_findings
 from fairtrial.present.words.changes import moved_words
 from fairtrial.stats import Aggregate
@@ -289,3 +290,7 @@ def _pair_cases(scores: ScoreTable, a: ArmScores, b: ArmScores, metric: str) -> 
         ahead=[case for case in most if sign * case.difference > 0][:_MAX_CASES],
         behind=[case for case in most if sign * case.difference < 0][:_MAX_CASES],
     )
+
+
+look_into(RunSummary, RunNumbers, RunVariance, RunDetails, RunChanges, RunLabels)
+look_into(SeriesNumbers, PlanNumbers, Compared, PairBoard, Leaderboard)

@@ -9,6 +9,7 @@ import msgspec
 import regex
 
 from fairtrial.core.options import Problems, read
+from fairtrial.core.types_in_threads import look_into
 
 SIZES: dict[str, tuple[int, int]] = {"desktop": (1280, 800), "tablet": (768, 1024), "phone": (390, 844)}
 Size = Literal["desktop", "tablet", "phone"]
@@ -157,3 +158,6 @@ def checks_of(metadata: dict[str, Any] | None) -> list[Check]:
 def share_of_checks(results: list[CheckResult]) -> float:
     """Return the weighted share of checks that passed."""
     return sum(result.weight for result in results if result.passed) / sum(result.weight for result in results)
+
+
+look_into(list[Check])

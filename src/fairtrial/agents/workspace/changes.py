@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fairtrial.agents.workspace.archive import entries, remove, replaced, unpack, write
+from fairtrial.core.types_in_threads import look_into
 
 _SUMMARY = "changes.json"
 _FILES = "files/"
@@ -178,3 +179,6 @@ def _bounded(pieces: Iterable[str]) -> str:
             break
         lines.append(piece)
     return "\n".join(lines)
+
+
+look_into(FileChanges)

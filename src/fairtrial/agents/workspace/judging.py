@@ -17,6 +17,7 @@ import msgspec
 from fairtrial.agents.processes.process import Ended
 from fairtrial.agents.workspace.archive import entries, pack, remove, unpack
 from fairtrial.agents.workspace.changes import FileChanges
+from fairtrial.core.types_in_threads import look_into
 
 _CHECKING = Path(__file__).with_name("checking")
 _REFEREE = _CHECKING / "referee.py"
@@ -281,3 +282,6 @@ def check_variables(folder: CheckFolder, environment: Mapping[str, str]) -> dict
 def files_of_checks(folder: CheckFolder) -> tuple[Path, ...]:
     """Return what a check reads outside the workspace."""
     return (_CHECKING, folder.own, folder.listed)
+
+
+look_into(CheckVerdict)
