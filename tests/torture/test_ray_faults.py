@@ -163,6 +163,43 @@ async def test_worker_processes_are_killed_or_frozen(campaign, scene):
         campaign.count(kills=len(hit), interruptions=1, **await play.complete())
 
 
+async def test_frozen_workers_that_outlive_their_driver_end_by_themselves(campaign, scene):
+    """The driver is killed while its workers are frozen: `resume` does not miss them, and what they do later counts
+    for nothing."""
+    for chance in campaign.rounds(short=1):
+        play = await scene()
+        held = chance.randrange(1, CASES // 2)
+        play.state.hold(after=held)
+        play.start("run", "suite.yaml", "--workers", "2")
+        await play.in_the_middle(held)
+        frozen = workers_of(play.process)
+        for worker in frozen:
+            worker.suspend()
+        play.process.kill()
+        await asyncio.to_thread(play.process.wait)
+        counts = await play.complete("--workers", "2")
+        assert frozen and not any(map(has_ended, frozen))
+        calls, store = play.state.calls.total(), Store(f"sqlite:///{play.folder}/s.db")
+        rows = {table.name: store.fetch_dicts(select(table)) for table in schema.metadata.sorted_tables}
+        for worker in frozen:
+            worker.resume()
+        ends = time.monotonic() + PATIENCE
+        while not all(map(has_ended, frozen)):
+            assert time.monotonic() < ends, "a worker without a driver goes on"
+            await asyncio.sleep(0.01)
+        assert play.state.calls.total() == calls
+        assert rows == {table.name: store.fetch_dicts(select(table)) for table in schema.metadata.sorted_tables}
+        store.close()
+        campaign.count(kills=1, frozen=len(frozen), **counts)
+
+
+def has_ended(process: Any) -> bool:
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
 def asked_again(play: Scene, hit: list[Any], calls: int) -> bool:
     """Whether these workers are gone and others ask what they had asked."""
     alive = [one for one in hit if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]

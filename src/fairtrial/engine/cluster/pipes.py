@@ -122,15 +122,24 @@ async def _nothing() -> None:
     pass
 
 
+def _nobody() -> None:
+    pass
+
+
 def serve(
     methods: tuple[str, ...],
     call: Callable[[str, bytes], Awaitable[bytes]],
     close: Callable[[], Awaitable[object]] = _nothing,
+    drop: Callable[[], None] = _nobody,
 ) -> None:
-    """Answer requests until the driver closes the pipe, then close what is open; this ends the process."""
+    """Answer requests until the driver closes the pipe, then drop all work, close what is open and end the process.
+
+    `drop` comes before anything else can go on: in a process that was frozen and missed its driver's end, answers may
+    have arrived, and what follows them would be paid for by nobody's budget.
+    """
     replies = os.dup(1)
     os.dup2(2, 1)  # what the user's functions print is not for the driver
-    asyncio.run(_serve(replies, methods, call, close))
+    asyncio.run(_serve(replies, methods, call, close, drop))
 
 
 async def _serve(
@@ -138,6 +147,7 @@ async def _serve(
     methods: tuple[str, ...],
     call: Callable[[str, bytes], Awaitable[bytes]],
     close: Callable[[], Awaitable[object]],
+    drop: Callable[[], None],
 ) -> NoReturn:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=_LIMIT)
@@ -164,6 +174,7 @@ async def _serve(
             task = asyncio.create_task(answer(number, methods[method], await reader.readexactly(length)))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
+    drop()
     loop.set_exception_handler(lambda *_: None)  # nobody is left to tell
     for task in tasks:  # the driver is gone, and has no use for what it had asked for
         task.cancel()

@@ -98,4 +98,4 @@ def serve() -> None:
             return b""
         return await (worker.close() if method == "close" else worker.collect(decode(body)))
 
-    pipes.serve(_METHODS, call, worker.close)
+    pipes.serve(_METHODS, call, worker.close, worker.drop)

@@ -144,11 +144,15 @@ class Worker:
         limits = {name: limiter.report() for name, limiter in self._limiters.items()}
         return encode(Report(calls, limits, self._budget.report(last=last)))
 
-    async def close(self) -> bytes:
-        """Cancel what is left, close everything, and return the last report."""
+    def drop(self) -> None:
+        """Begin nothing more, and cancel what was begun."""
         self._working = False
         for task in self._trials.values():
             task.cancel()
+
+    async def close(self) -> bytes:
+        """Cancel what is left, close everything, and return the last report."""
+        self.drop()
         await asyncio.gather(*self._trials.values(), return_exceptions=True)
         await self._stack.aclose()
         return self._report(last=True)
