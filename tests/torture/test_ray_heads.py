@@ -19,8 +19,9 @@ __all__ = ["scene"]
 pytestmark = pytest.mark.slow
 
 
-async def test_a_head_that_is_started_again_is_connected_to_again(campaign, scene):
+async def test_a_head_that_is_started_again_is_connected_to_again(campaign, scene, monkeypatch):
     """Everything of the cluster is new, but for its address: the run goes on with workers there."""
+    monkeypatch.setenv("RAY_gcs_rpc_server_reconnect_timeout_s", "5")  # until Ray gives the old one up, as a rule 60
     for chance in campaign.rounds(short=1):
         async with RayCluster(1) as cluster:
             play = await begun(scene, chance, cluster, away=300.0)
@@ -33,7 +34,8 @@ async def test_a_head_that_is_started_again_is_connected_to_again(campaign, scen
 
 
 async def test_a_run_is_resumed_on_a_cluster_that_was_started_again(campaign, scene):
-    for chance in campaign.rounds(short=1):
+    """In the long form only."""
+    for chance in campaign.rounds(short=0):
         async with RayCluster(1) as cluster:
             play = await begun(scene, chance, cluster)
             cluster.kill()
