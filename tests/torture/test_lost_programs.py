@@ -77,6 +77,7 @@ def frozen(monkeypatch) -> list[Any]:
     return processes
 
 
+@pytest.mark.slow
 @HARMED
 @pytest.mark.parametrize("words", ["headless", "playwright/driver"])
 @pytest.mark.usefixtures("chromium")
@@ -144,6 +145,7 @@ async def test_an_agent_in_the_middle_of_its_task(campaign, harm, kind, said, ru
         campaign.count(**{harm: 1}, hung=0, left=0)
 
 
+@pytest.mark.slow
 @HARMED
 async def test_a_server_of_tools_in_the_middle_of_a_call(campaign, harm, run_suite, model, frozen, tmp_path):
     """Its model is told, and goes on."""

@@ -31,6 +31,7 @@ def was_looked_at(server: Any) -> bool:
     return bool(server.jobs) and server.now > START
 
 
+@pytest.mark.slow
 @BOTH
 async def test_a_batch_that_takes_a_day(campaign, number, write_suite, tmp_path, monkeypatch):
     """It goes on at its provider; `resume` collects it, and buys nothing again."""

@@ -64,6 +64,7 @@ async def interrupted(command: Started, number: int, times: int = 1) -> None:
 # -- solvers ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frozen", [False, True])
 async def test_a_solver_that_never_ends(campaign, frozen, write_suite, tmp_path):
     """Before a run, whose suite has a problem that nobody solves."""
@@ -104,6 +105,7 @@ async def test_a_program_in_an_answer_that_never_ends(campaign, times, write_sui
 ENDLESS = "<!doctype html><html lang=en><title>T</title><h1>T</h1><script>for (;;) {}</script></html>"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("frozen", "times"), [("", 1), ("", 2), ("headless", 1), ("playwright/driver", 1)])
 @pytest.mark.usefixtures("chromium")
 async def test_a_page_whose_script_never_ends(campaign, frozen, times, write_suite, tmp_path):
