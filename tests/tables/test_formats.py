@@ -1,6 +1,7 @@
 """Parquet, Excel, nested JSON: cells keep their types, and what does not fit is said."""
 
 import datetime
+import importlib
 import json
 from decimal import Decimal
 
@@ -46,6 +47,31 @@ def test_parquet(tmp_path, write_suite):
         "picture": "<binary, 2 bytes>",
     }
     assert two.columns["share"] is None and two.columns["choices"] == []
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_wide_tables_take_as_many_readings_as_narrow_ones(tmp_path, monkeypatch, write_suite, kind):
+    module = importlib.import_module(f"fairtrial.tables.{kind}")
+    yielded: list[int] = []
+    real = module.Row
+    monkeypatch.setattr(
+        module, "Row", lambda line, cells, *more: yielded.append(len(cells)) or real(line, cells, *more)
+    )
+    work = []
+    for columns in (500, 2000):
+        header = ["question", "answer", *(f"c{n}" for n in range(columns - 2))]
+        table = [header, *([f"{n}?", "42", *(f"{n}-{c}" for c in range(columns - 2))] for n in range(3))]
+        file = tmp_path / f"d{columns}.{kind}"
+        if kind == "csv":
+            file.write_text("\n".join(map(",".join, table)) + "\n")
+        else:
+            write_workbook(file, S=table)
+        yielded.clear()
+        dataset = {"path": file.name, "input": "question", "expected": "answer"}
+        cases = list(load_suite(write_suite(dataset=dataset)).cases())
+        assert len(cases) == 3 and len(cases[0].columns) == columns - 2
+        work.append(sum(yielded) / columns)
+    assert work[0] == work[1], work
 
 
 def test_excel(tmp_path, write_suite):

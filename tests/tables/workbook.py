@@ -48,9 +48,14 @@ def write_workbook(path: Path, **sheets: list[list[object]] | str) -> Path:
 
 
 def row_xml(number: int, cells: list[object]) -> str:
-    """One row, in columns A, B, C …"""
-    parts = (_cell_xml(f"{chr(65 + place)}{number}", cell) for place, cell in enumerate(cells) if cell is not None)
+    """One row, in columns A, B, C … Z, AA, AB …"""
+    parts = (_cell_xml(f"{_column(place)}{number}", cell) for place, cell in enumerate(cells) if cell is not None)
     return f'<row r="{number}">{"".join(parts)}</row>'
+
+
+def _column(place: int) -> str:
+    before = "" if place < 26 else _column(place // 26 - 1)
+    return f"{before}{chr(65 + place % 26)}"
 
 
 def _cell_xml(name: str, cell: object) -> str:
