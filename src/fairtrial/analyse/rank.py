@@ -258,7 +258,7 @@ def gap_intervals(ratings: Ratings) -> dict[tuple[int, int], tuple[float, float]
 
 
 def _testable(ratings: Ratings) -> list[Gap]:
-    """Return the gaps that something can be said about; with few prompts, none."""
+    """Return the gaps that have a p-value; with few prompts, none."""
     if (ratings.prompts or 0) < _FEW_PROMPTS or ratings.confounded:
         return []
     return [gap for gap in ratings.gaps if gap.p_value is not None]

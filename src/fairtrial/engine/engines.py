@@ -29,7 +29,7 @@ def where_of(engine: str | None, workers: int | None = None) -> Where:
 
 
 def _check_room(workers: int) -> None:
-    """Refuse so many processes that this machine would do nothing but start them."""
+    """Refuse more processes than this machine can start and still work."""
     processors = os.cpu_count() or 1
     most = max(_MOST_WORKERS, _PER_PROCESSOR * processors)
     if workers > most:

@@ -126,7 +126,7 @@ class Source:
 
     @property
     def _has_lines(self) -> bool:
-        """Whether its first line is an object of its own, and others follow: all of it can be no document then."""
+        """Whether its first line is an object of its own, and others follow, so that all of it is not a document."""
         try:
             msgspec.json.decode(self._first_line, type=dict[str, msgspec.Raw])
         except (ValueError, RecursionError):

@@ -135,7 +135,7 @@ def serve(
     """Answer requests until the driver closes the pipe, then drop all work, close what is open and end the process.
 
     `drop` comes before anything else can go on: in a process that was frozen and missed its driver's end, answers may
-    have arrived, and what follows them would be paid for by nobody's budget.
+    have arrived, and what follows them would be paid for outside of every budget.
     """
     replies = os.dup(1)
     os.dup2(2, 1)  # what the user's functions print is not for the driver

@@ -65,7 +65,7 @@ def scatter(
         for name, percent_x, percent_y, anchor, tone, dx in _placed(points, x_axis, y_axis)
     )
     scale = f"{x_name} (log scale)" if log else x_name
-    scale += "" if few else "; of so many, only those on the line have their intervals"
+    scale += "" if few else "; of this many, only those on the line have their intervals"
     says = "; ".join(point.tip.replace("|", ", ") or point.name for point in points[:20])
     plot = drawing(int(_HEIGHT), frame, _pareto(best, x_axis, y_axis), *marks, named, says=says, interactive=True)
     return tag("div", plot, tag("p", words(scale), class_="xname"), class_="plotbox chart")
