@@ -75,16 +75,18 @@ def disk(own_server: Server) -> Iterator[Disk]:
     if subprocess.run([mount, "-t", "tmpfs", "-o", "size=32m", "tmpfs", str(place)], check=False).returncode:
         place.rmdir()
         pytest.skip("a disk can be mounted here by nobody but root")
-    (place / "tables").mkdir()
-    own_by_server(place, place / "tables")
-    name = f"disk_{place.name.rpartition('-')[2]}"
-    own_server.execute(f"CREATE TABLESPACE \"{name}\" LOCATION '{place / 'tables'}'")
-    url = own_server.new_database("template1", tablespace=name)
-    yield Disk(url, place)
-    own_server.drop_database(url)
-    own_server.execute(f'DROP TABLESPACE "{name}"')
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
-    place.rmdir()
+    try:
+        (place / "tables").mkdir()
+        own_by_server(place, place / "tables")
+        name = f"disk_{place.name.rpartition('-')[2]}"
+        own_server.execute(f"CREATE TABLESPACE \"{name}\" LOCATION '{place / 'tables'}'")
+        url = own_server.new_database("template1", tablespace=name)
+        yield Disk(url, place)
+        own_server.drop_database(url)
+        own_server.execute(f'DROP TABLESPACE "{name}"')
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+        place.rmdir()
 
 
 def stored(url: str) -> dict[int, str]:
