@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -45,7 +46,8 @@ def hit(harm: str, words: str, but: str | None = None) -> list[Any]:
     processes = [process for process in below(words) if process not in spared]
     assert processes
     for process in processes:
-        process.send_signal(HARMS[harm])
+        with suppress(psutil.NoSuchProcess):  # it went with the one before
+            process.send_signal(HARMS[harm])
     return processes
 
 
@@ -100,7 +102,8 @@ async def test_a_browser_in_the_middle_of_a_check(campaign, harm, words, run_sui
         target = {"target": "mock:x", "options": {"answer": PAGE}}
         run = await run_suite(targets=[target], scorer="browser", cases=cases, concurrency=1)
         scores = {trial.case_id: trial.score for trial in run.trials()}
-        assert run.status == "completed" and scores["a"] == 1.0 and scores["b"], scores
+        why = [trial.unscored_message for trial in run.trials()]
+        assert run.status == "completed" and scores["a"] == 1.0 and scores["b"], (scores, why)
         assert pages >= 2 and not below("headless") and not below("playwright/driver")
         campaign.count(**{harm: 1}, hung=0, lost=0)
 
