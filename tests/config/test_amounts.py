@@ -98,6 +98,6 @@ def test_repeats_that_would_never_end(tmp_path, write_suite, capsys):
     with pytest.raises(FairtrialError, match="repeats must be at most 1,000,000"):
         RunOptions(repeats=10**20)
     assert _run(["run", str(write_suite()), "--repeats", "9" * 20]) == 1
-    assert "1000000" in capsys.readouterr().err
+    assert "repeats must be at most 1,000,000" in capsys.readouterr().err
     assert _run(["validate", str(write_suite(repeats=2_000_000))]) == 1
     assert "repeats: must be <= 1000000" in capsys.readouterr().err

@@ -18,7 +18,6 @@ import click
 from click.core import ParameterSource
 
 from fairtrial.cli.interrupts import installed
-from fairtrial.core.amounts import MOST_REPEATS
 
 if TYPE_CHECKING:
     from fairtrial.analyse.run import Run
@@ -164,7 +163,7 @@ session_options = together(  # of commands that carry out trials
 )
 run_options = together(  # of commands that run a suite
     option("--runs", type=click.IntRange(min=1), default=1, help="Run the suite N times in sequence, as a series."),
-    option("--repeats", type=click.IntRange(1, MOST_REPEATS), help="Number of answers to every case."),
+    option("--repeats", type=click.IntRange(min=1), help="Number of answers to every case."),
     concurrency_option,
     timeout_option,
     option("--limit", type=click.IntRange(min=1), help="Only N cases, drawn at random: the same each time."),
