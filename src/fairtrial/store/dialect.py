@@ -105,6 +105,6 @@ def damaged(dialect: Dialect, what: str) -> StoreError:
 def bad_row(dialect: Dialect, reason: BaseException) -> BadRowError:
     """Return the error for a row that the database cannot store."""
     if isinstance(reason, UnicodeEncodeError):  # as where an argument was typed in another encoding
-        said = f"neither keep nor look up {reason.object[reason.start]!a}, which is no character: write it in UTF-8"
+        said = f"neither keep nor look up {reason.object[reason.start]!a}, which is not a character: write it in UTF-8"
         return BadRowError(f"the store {dialect.place} can {said}")
     return BadRowError(f"the store {dialect.place} cannot store this row: {reason}")

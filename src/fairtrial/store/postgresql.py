@@ -65,7 +65,7 @@ _IDENTITY = """\
 SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE
        system_identifier || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END FROM pg_control_system()
 """
-_SERVER, _NUMBER = "fairtrial server", "fairtrial transaction"  # what is noted of a connection
+_SERVER, _NUMBER = "fairtrial.server", "fairtrial.transaction"  # what is noted of a connection
 
 _MANY = 50  # rows from which COPY is quicker
 _LOCKED = ("55P03", "40P01", "40001")  # lock not available, deadlock, serialisation failure
