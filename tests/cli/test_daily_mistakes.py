@@ -152,6 +152,16 @@ def cut_pages(folder: Path) -> list[str]:
     return packed(folder, lambda body: gzip.compress(gzip.decompress(body)[:20000]))
 
 
+def tables_that_no_line_can_quote(folder: Path) -> list[str]:
+    """What SQLite says of such a table has several lines."""
+    with sqlite3.connect(folder / "s.db") as database:
+        database.execute("CREATE TABLE runs (a)")
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("UPDATE sqlite_master SET sql = ?", ("CREATE TABLE runs (a, action ON\n\tFOREIGN KEY (`",))
+    database.close()
+    return ["store", "check", "--store", "s.db"]
+
+
 def no_boolean(value: object) -> Case:
     def made(folder: Path) -> list[str]:
         here = folder / "eee"
@@ -202,7 +212,7 @@ MISTAKES: list[Case] = [
     long_name_of_a_dataset, long_name_of_a_store, long_name_of_a_problem, long_name_of_results, long_name_of_an_output,
     nul_in_a_suite, nul_in_a_dataset, nul_in_a_store, nul_in_results, nul_in_an_import, nul_in_a_problem,
     nul_in_an_output, *map(foreign_bytes, (".lp", ".mps", ".yaml", ".mps.gz")), cut_database, damaged_database,
-    database_with_damaged_pages, cut_pages, *map(no_boolean, ("maybe", {}, [1], 7)), *map(schema, ("abc", "-1", "", "1" * 5000)),
+    database_with_damaged_pages, cut_pages, tables_that_no_line_can_quote, *map(no_boolean, ("maybe", {}, [1], 7)), *map(schema, ("abc", "-1", "", "1" * 5000)),
     binary_suite, folder_for_a_suite, run_that_is_no_text,
 ]  # fmt: skip
 

@@ -11,6 +11,7 @@ from fairtrial.core.errors import StoreError
 from fairtrial.store import schema
 from fairtrial.store.migrations import CURRENT
 from fairtrial.store.sqlite import connect_to_read
+from fairtrial.text.printable import one_line
 
 # What reading a damaged file may raise; a message of SQLite that quotes damaged bytes cannot even be decoded.
 BROKEN = (sqlite3.Error, MemoryError, UnicodeDecodeError)
@@ -31,7 +32,7 @@ def _unreadable(path: Path, error: BaseException) -> StoreError:
     if "locked" in str(error):
         return StoreError(f"the store {path} is locked by another program: try again when it has ended")
     return StoreError(
-        f"{path} cannot be read at all ({error}): it is not a fairtrial store, or its beginning, which "
+        f"{path} cannot be read at all ({one_line(str(error))}): it is not a fairtrial store, or its beginning, which "
         "lists its tables, is damaged; choose another with --store, or a copy of it"
     )
 

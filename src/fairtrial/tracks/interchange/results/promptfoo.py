@@ -16,6 +16,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Sample, Source, picked
 from fairtrial.foreign.source import MAX_DOCUMENT, Reading, decode
+from fairtrial.text.printable import one_line
 from fairtrial.tracks.interchange.results._fields import Fields
 from fairtrial.tracks.interchange.values import (
     clean_text,
@@ -270,8 +271,8 @@ def _opened(source: Source) -> Iterator[sqlite3.Connection]:
             with closing(sqlite3.connect(f"file:{path.resolve().as_posix()}?mode=ro", uri=True)) as database:
                 database.row_factory = sqlite3.Row
                 yield database
-        except sqlite3.Error as error:
-            raise FairtrialError(f"{source.name} cannot be read: {error}") from None
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # its message may quote what is damaged
+            raise FairtrialError(f"{source.name} cannot be read: {one_line(str(error))}") from None
 
 
 def _json(text: Any) -> Any:
