@@ -157,7 +157,7 @@ def tables_that_no_line_can_quote(folder: Path) -> list[str]:
     with sqlite3.connect(folder / "s.db") as database:
         database.execute("CREATE TABLE runs (a)")
         database.execute("PRAGMA writable_schema = ON")
-        database.execute("UPDATE sqlite_master SET sql = ?", ("CREATE TABLE runs (a, action ON\n\tFOREIGN KEY (`",))
+        database.execute("UPDATE sqlite_master SET sql = ?", ("CREATE TABLE runs (a) `b\n\tc`",))
     database.close()
     return ["store", "check", "--store", "s.db"]
 
@@ -212,7 +212,7 @@ MISTAKES: list[Case] = [
     long_name_of_a_dataset, long_name_of_a_store, long_name_of_a_problem, long_name_of_results, long_name_of_an_output,
     nul_in_a_suite, nul_in_a_dataset, nul_in_a_store, nul_in_results, nul_in_an_import, nul_in_a_problem,
     nul_in_an_output, *map(foreign_bytes, (".lp", ".mps", ".yaml", ".mps.gz")), cut_database, damaged_database,
-    database_with_damaged_pages, cut_pages, tables_that_no_line_can_quote, *map(no_boolean, ("maybe", {}, [1], 7)), *map(schema, ("abc", "-1", "", "1" * 5000)),
+    database_with_damaged_pages, cut_pages, *map(no_boolean, ("maybe", {}, [1], 7)), *map(schema, ("abc", "-1", "", "1" * 5000)),
     binary_suite, folder_for_a_suite, run_that_is_no_text,
 ]  # fmt: skip
 
@@ -229,6 +229,13 @@ def test_a_mistake_is_one_sentence(tmp_path, monkeypatch, capsys, mistake):
     for word in ("internal error", "Traceback", "Error:", "codec can't"):
         assert word not in said, said
     assert len(said) < 1100, len(said)
+
+
+def test_what_sqlite_says_in_several_lines_is_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert _run(tables_that_no_line_can_quote(tmp_path)) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and said.count("\n") == 1, said
 
 
 @pytest.mark.parametrize("command", ["list", "show --json", "--help", "scorers"])
