@@ -96,8 +96,9 @@ async def test_a_browser_in_the_middle_of_a_check(campaign, harm, words, run_sui
         nonlocal pages
         pages += 1
         opened = await open_page(self, *arguments)
-        if pages == 1:
-            frozen[:] = hit(harm, words, others=others)
+        if pages == 1:  # the one that starts for the other case meanwhile is not waited for in vain
+            others_too = [one for one in below("headless") if self._process not in (one, *one.parents())]
+            frozen[:] = hit(harm, words, others=[*others, *others_too])
         return opened
 
     monkeypatch.setattr(BrowserProcess, "page", page)
@@ -112,6 +113,35 @@ async def test_a_browser_in_the_middle_of_a_check(campaign, harm, words, run_sui
         left = [process for process in (*below("headless"), *below("playwright/driver")) if process not in others]
         assert pages >= 2 and not left
         campaign.count(**{harm: 1}, hung=0, lost=0)
+
+
+STARTER = """\
+#!/bin/sh
+case "$*" in *--headless*) if mkdir {mark} 2> /dev/null; then kill -STOP $$; fi ;; esac
+exec {chromium} "$@"
+"""
+
+
+async def test_a_browser_that_is_frozen_while_it_starts(run_suite, chromium, frozen, tmp_path, monkeypatch):
+    """Nobody knows its process yet. It is ended all the same, and another one is started."""
+    program = tmp_path / "chromium-headless-shell"
+    program.write_text(STARTER.format(mark=tmp_path / "frozen", chromium=chromium))
+    program.chmod(0o700)
+    monkeypatch.setenv("FAIRTRIAL_BROWSER", str(program))
+    left = []
+
+    async def find() -> None:
+        while not (stopped := [process for process in below(str(program)) if is_frozen(process)]):
+            await asyncio.sleep(0.05)
+        left.extend(stopped)
+        frozen[:] = stopped
+
+    cases = [{"id": "a", "input": "A page", "checks": [CHECK]}]
+    work = run_suite(targets=[{"target": "mock:x", "options": {"answer": PAGE}}], scorer="browser", cases=cases)
+    run, _ = await asyncio.gather(work, find())
+    (trial,) = run.trials()
+    assert (trial.score, trial.unscored_message) == (1.0, None)
+    assert left and not any(process.is_running() for process in left)
 
 
 # -- agents, and the servers that they use ------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairtrial.core.time_limit import time_limit
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, CDPSession, Page, Playwright
 
 _START = 120.0  # seconds
-_TRIES = 2  # the second one if the driver has gone, or hangs
+_TRIES = 2  # the second one if the browser or its driver hangs, or the driver has gone
+_MARK = "--fairtrial-start="  # which browsers ignore; it says which start of which browser a process comes from
 
 
 class BrowserUsage(NamedTuple):
@@ -37,6 +39,7 @@ class BrowserProcess:
         self._browser: Browser | None = None
         self._system: CDPSession | None = None
         self._process: psutil.Process | None = None
+        self._mark = ""  # of its last start
         self._virtual = False
         self._empty: int | None = None  # memory of an empty page
 
@@ -55,14 +58,16 @@ class BrowserProcess:
             except Exception as error:  # of Playwright, or of its driver
                 reason = f"not within {_START:g} s" if isinstance(error, TimeoutError) else str(error).split("\n")[0]
                 await self.end()
-                if await self._driver.works(playwright):
+                if not await self._driver.works(playwright):
+                    await self._driver.end(playwright)
+                elif not isinstance(error, TimeoutError):  # it would say the same again
                     break
-                await self._driver.end(playwright)
         hint = "; FAIRTRIAL_BROWSER_SANDBOX=off starts it without its sandbox" if sandboxed() else ""
         raise NoBrowserError(f"{self._program} did not start ({clipped(reason, 200)}){hint}")
 
     async def _start(self, playwright: Playwright) -> Browser:
-        extra = virtual_clock.ARGUMENTS if self._virtual else ()
+        self._mark = _MARK + token_hex(8)
+        extra = (self._mark, *(virtual_clock.ARGUMENTS if self._virtual else ()))
         self._browser = await playwright.chromium.launch(
             executable_path=self._program, args=[*ARGUMENTS, *extra], chromium_sandbox=sandboxed(), timeout=0
         )
@@ -117,18 +122,28 @@ class BrowserProcess:
         return processes
 
     async def end(self) -> None:
-        """Kill the browser and all its processes."""
+        """Kill the browser and all its processes, also one that has not started yet."""
         import psutil
 
-        if self._process is not None:
+        for root in self._starting() if self._process is None else [self._process]:
             with suppress(psutil.Error):  # it is gone already
-                for process in (*self._process.children(recursive=True), self._process):
+                for process in (*root.children(recursive=True), root):
                     with suppress(psutil.Error):
                         process.kill()
         browser, self._browser, self._process = self._browser, None, None
         if browser is not None:
             with suppress(Exception):  # it has just been killed: its errors mean nothing
                 await asyncio.wait_for(browser.close(), FAREWELL)
+
+    def _starting(self) -> list[psutil.Process]:
+        """Return the processes of a start that has not come to its end."""
+        import psutil
+
+        found = []
+        for process in psutil.Process().children(recursive=True) if self._mark else ():
+            with suppress(psutil.Error):  # it has just ended
+                found += [process] if self._mark in process.cmdline() else []
+        return found
 
     async def close(self) -> None:
         """Close the browser cleanly; kill it if that fails."""
