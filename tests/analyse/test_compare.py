@@ -95,7 +95,7 @@ async def test_the_same_difference_in_every_case(run_suite):
     run = await run_suite(targets=[arm("a", 3, 3), arm("b", 0, 3)], cases=cases(3))
     few = ft.compare(run, "a", "b")
     assert few.verdict == "cannot tell" and few.ci95[0] < 0 < few.ci95[1]
-    assert "3 cases are too few to show any difference (at least 6 are needed)" in sentence(few)
+    assert "3 cases are too few to show any difference (at least 5 are needed)" in sentence(few)
 
 
 def marks(name, values):

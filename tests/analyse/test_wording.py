@@ -69,8 +69,8 @@ async def test_a_p_is_adjusted_from_two_pairs_on(run_suite):
     [
         (1, 1, "there is only one case"),
         (4, 1, "all cases belong to one cluster"),
-        (4, 2, "2 clusters are too few to show any difference (at least 6 are needed)"),
-        (4, 4, "4 clusters are too few to show any difference (at least 6 are needed)"),
+        (4, 2, "2 clusters are too few to show any difference (at least 5 are needed)"),
+        (4, 4, "4 clusters are too few to show any difference (at least 5 are needed)"),
     ],
 )
 async def test_why_nobody_can_tell(run_suite, count, clusters, why):

@@ -26,6 +26,7 @@ from fairtrial.stats import (
     power,
 )
 from fairtrial.stats.betting import Bets, betting_sequence
+from fairtrial.stats.bounded import share_above
 from fairtrial.stats.correction import why_uncorrectable, wilson
 from fairtrial.stats.distributions import beta_inc
 from fairtrial.stats.planning import cases_for_interval_rule, chance_to_pass, chance_within, smallest_detectable
@@ -86,15 +87,71 @@ def test_weighted_standard_errors_equal_statsmodels(rows):
     ],
 )
 def test_bounded_by_the_scale(values, weights, keys, low, high):
-    assert Mean(values, weights, **keys).bounded_interval() == pytest.approx((low, high), abs=1e-6)
+    found = Mean(values, weights, **keys)
+    found.unseen = 1.0  # as wherever weights say nothing about values
+    assert found.bounded_interval() == pytest.approx((low, high), abs=1e-6)
+
+
+TEN = [0.05, 0.15, 0.1, 0.08, 0.12, 0.11, 0.09, 0.1, 0.13, 0.07]
+SOME = [1.0] * 30 + [-1.0] * 15 + [0.0] * 55
+FEW = [1.0] * 12 + [0.0] * 88
+
+
+@pytest.mark.parametrize(
+    ("d", "mean", "by_t", "by_scale", "method", "p"),
+    [
+        (SOME, 0.15, 0.024590, 0.017849, "t", 0.024590),
+        (FEW, 0.12, 0.000387, 0.000244, "bounded", 0.000387),
+        ([0.02] * 20, 0.02, 0, 0.672971, "bounded", 0.672971),
+        (TEN, 0.1, 2e-6, 0.386789, "bounded", 0.386789),
+        ([0.05] * 19 + [-0.95], 0, 1, 0.744961, "bounded", 1),
+    ],
+)
+def test_two_intervals_must_agree(d, mean, by_t, by_scale, method, p):
+    found = Mean(d, **PAIRS)
+    assert (found.mean, found.method, found.p_value()) == (
+        pytest.approx(mean, abs=1e-12),
+        method,
+        pytest.approx(p, abs=1e-6),
+    )
+    assert 1 - share_above(*found.with_unseen(-1.0), 0.0) == pytest.approx(by_scale, abs=1e-6)
+    if found.std_err:
+        assert Mean(d).p_value() == pytest.approx(by_t, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("d", "level", "share"),
+    [(FEW, 0.05, 0.05), (FEW, 0.01, 0.01), (SOME, 0.05, 0.15), (SOME, 0.01, 0.05), ([0.3, 0.2] * 20, 0.02, 0.02)],
+)
+def test_the_interval_is_the_hull_of_both(d, level, share):
+    found = Mean(d, **PAIRS)
+    low, high = Mean(d).interval(level)
+    scale = [found._bounded_limit(share, side) for side in (-1, 1)]
+    assert found.interval(level) == pytest.approx((min(low, scale[0]), max(high, scale[1])), abs=1e-6)
+
+
+def test_each_limit_of_a_gate_is_a_claim_of_its_own():
+    for d in (FEW, SOME, TEN, [0.02] * 20):
+        both, each = Mean(d, **PAIRS), Mean(d, **PAIRS, one_sided=True)
+        assert each.interval()[0] <= both.interval()[0] and each.interval()[1] >= both.interval()[1]
+        assert each.p_value() >= both.p_value()
+    assert Mean([0.02] * 20, **PAIRS, one_sided=True).interval() == pytest.approx((-0.151802, 0.185065), abs=1e-6)
+    assert Mean(SOME, **PAIRS, one_sided=True).interval() == Mean(SOME, **PAIRS).interval()
+
+
+def test_weights_that_say_something_about_values():
+    """A case that nobody has seen may then weigh as much as the heaviest."""
+    told, untold = Mean([0.1, 0.2, 0.3, 0.4, 0.5], HEAVY, **PAIRS), Mean([0.3, 0.1, 0.5, 0.2, 0.3], HEAVY, **PAIRS)
+    assert told.telling and not untold.telling and untold.unseen == 1
+    assert told.unseen == pytest.approx(told.effective * 0.5)
+    assert not Mean([0.1, 0.2, 0.3], [2, 2, 2], **PAIRS).telling
 
 
 def test_the_rule_chooses():
-    few = Mean([1.0] * 12 + [0.0] * 88, **PAIRS)
+    few = Mean(FEW, **PAIRS)
     assert few.skew == pytest.approx(0.233874, abs=1e-6) and few.method == "bounded"
-    assert few.interval() == pytest.approx((0.048380, 0.200236), abs=1e-6)
-    assert few.p_value() == pytest.approx(0.000488, abs=1e-6)
-    many = Mean([1.0] * 30 + [-1.0] * 15 + [0.0] * 55, **PAIRS)
+    assert few.interval() == pytest.approx((0.055196, 0.187166), abs=1e-6)
+    many = Mean(SOME, **PAIRS)
     assert many.method == "t" and many.interval() == pytest.approx((0.019611, 0.280389), abs=1e-6)
     assert many.p_value() == pytest.approx(0.024590, abs=1e-6)
     assert Mean([0.5] * 30, **PAIRS).method == "bounded"
@@ -107,9 +164,9 @@ def test_the_rule_chooses():
 def test_wins_and_losses_are_mcnemar(n, wins):
     wins = min(wins, n)
     found = Mean([1.0] * wins + [-1.0] * (n - wins) + [0.0] * 3, **PAIRS)
-    p = min(1.0, 2 * min(found.p_above(0.0), found.p_below(0.0)))
-    if found.method == "bounded":
-        assert p == pytest.approx(reference.binomtest(wins, n).pvalue, abs=1e-8)
+    above = share_above(*found.with_unseen(-1.0), 0.0), 1 - share_above(*found.with_unseen(1.0), 0.0)
+    p = min(1.0, 2 * min(1 - above[0], 1 - above[1]))
+    assert p == pytest.approx(reference.binomtest(wins, n).pvalue, abs=1e-8)
 
 
 @pytest.mark.slow
@@ -179,7 +236,7 @@ def test_values_next_to_nothing(tiny):
     """The width of such values, squared, is 0: the search for a limit never came to an end."""
     for values in ([0.0, tiny, 0.0], [tiny] * 3, [0.0, tiny, 2 * tiny]):
         low, high = aggregate(values).ci95
-        assert 0 <= low <= tiny and high == pytest.approx(0.7075982, abs=1e-6)
+        assert 0 <= low <= tiny and high == pytest.approx(0.6315969, abs=1e-6)
 
 
 def test_one_unit_with_all_the_weight_says_nothing():
@@ -350,7 +407,7 @@ class TestPasses:
     def test_intervals_over_cases(self):
         right, tries = [5, 4, 3, 5, 0, 2, 5, 1, 5, 5], [5] * 10
         once, always = (Mean(kind(right, tries, 2), bounds=(0.0, 1.0)) for kind in (pass_at_k, pass_hat_k))
-        assert (once.mean, *once.interval()) == pytest.approx((0.8, 0.479437, 0.951964), abs=1e-6)
+        assert (once.mean, *once.interval()) == pytest.approx((0.8, 0.524247, 1.0), abs=1e-6)
         assert (always.mean, *always.interval()) == pytest.approx((0.6, 0.274794, 0.925206), abs=1e-6)
 
     @given(st.integers(1, 8), st.integers(0, 8), st.integers(1, 8))

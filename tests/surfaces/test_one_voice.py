@@ -32,9 +32,11 @@ from fairtrial.present.words.leaderboards import headline
 from fairtrial.reports.badge import badge
 from fairtrial.reports.card import card
 from fairtrial.reports.export import export
-from fairtrial.stats import mean
+from fairtrial.stats import bounded
 from fairtrial.web.app import make_app
 from fairtrial.web.site import Site
+from tests.analyse.test_compare import NUMBER as MARKS
+from tests.analyse.test_compare import as_marked, cases, marks  # noqa: F401
 from tests.analyse.test_pair_board import voted
 from tests.surfaces.reading import NUMBER, moves, read, shows, value
 from tests.surfaces.truth import Truth
@@ -112,7 +114,7 @@ def numbers_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return ask
 
     for module, name in (
-        (mean, "_quantile"),
+        (bounded, "quantile"),
         (pair_comparer, "smallest_detectable"),
         (pair_comparer, "bootstrap_ci"),
         (rank, "bradley_terry"),
@@ -390,6 +392,45 @@ def drawn_votes(markup: str) -> tuple[str, list[str]]:
     forest = re.search(r'<table class="forest">.*?</table>', markup, re.DOTALL)
     assert title and forest
     return spoken(title[1]), re.findall(r'class="arm"[^>]*>(?:<a [^>]*>)?(m\d)', forest[0])
+
+
+STEADY = [0.05, 0.15, 0.1, 0.08, 0.12, 0.11, 0.09, 0.1, 0.13, 0.07]  # by how much `b` is ahead
+
+
+async def test_what_holds_although_nobody_can_tell_is_said_everywhere(
+    run_suite,
+    as_marked,  # noqa: F811
+    terminal,
+    client,
+    capsys,
+    tmp_path,
+):
+    """The breakpoint of the JSON document, in the same words on every surface; of three arms both of its pairs."""
+    targets = [marks("a", [0.5] * 10), marks("b", [0.5 + gain for gain in STEADY])]
+    run = await run_suite(targets=targets, cases=cases(10), scorer=MARKS)
+    (pair,) = terminal.document("compare", run.id)["pairs"]
+    assert pair["verdict"] == "cannot tell" and pair["breakpoint"]["worst_seen"] == 0
+    assert pair["breakpoint"]["points"] == pytest.approx(28.3374, abs=1e-3)
+    wanted = "unless some case can lose more than 28.3 points; the worst here lost 0."
+    capsys.readouterr()
+    Ending().report(run)
+    said = {"run": capsys.readouterr().out, "show": terminal("show", run.id), "compare": terminal("compare", run.id)}
+    said["compare, details"] = terminal("compare", run.id, "--details")
+    for name in ("run.md", "run.html"):
+        export(run, tmp_path / name)
+        said[name] = (tmp_path / name).read_text("utf-8")
+    compared = ft.compare(run)
+    said |= {"notebook": run._repr_html_(), "pair": repr(ft.compare(run, "b", "a"))}
+    said["compare in a notebook"] = compared._repr_html_()
+    said["page"] = client.get(f"/runs/{run.id}/result").text
+    said["comparison"] = client.get("/compare", params={"runs": run.id, "wait": 1}).text
+    for surface, text in said.items():
+        shown = spoken(text).replace("\\", "")
+        assert wanted in shown and re.search(r"b is better( than a)?, unless", shown), surface
+    three = await run_suite(targets=[*targets, marks("c", [0.4] * 10)], cases=cases(10), scorer=MARKS)
+    text = flat(terminal("show", three.id))
+    assert "b is better than a, unless some case can lose more than" in text
+    assert "b is better than c, unless some case can lose more than" in text
 
 
 async def test_an_arm_that_went_silent_is_news(run_suite, terminal):

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from fairtrial.analyse.asked import AskedCases
 from fairtrial.core.showing import ResultFact
+from fairtrial.stats.units import Interval, Measured
 
 
 class _Caveat(ResultFact, frozen=True, kw_only=True):
@@ -67,6 +68,18 @@ class HeavyUnits(_Caveat, frozen=True, kw_only=True):
     clusters: bool
 
 
+class TellingWeights(_Caveat, frozen=True, kw_only=True):
+    """Weights and differences of a pair grow together, or apart: a case that nobody has seen may be a heavy one.
+
+    The difference and its interval are those with equal weights.
+    """
+
+    arms: tuple[str, str]
+    metric: str
+    difference: Measured
+    ci95: Interval | None
+
+
 class UnevenCoverage(_Caveat, frozen=True, kw_only=True):
     """Two arms have scores for different shares of their trials, the first for more of them."""
 
@@ -119,6 +132,7 @@ class GateChanged(_Caveat, frozen=True, kw_only=True):
 
 
 Caveat: TypeAlias = (
-    PlainCaveat | CountCaveat | AgainstFirst | DifferentCases | RepeatedQuestions | HeavyUnits | UnevenCoverage
+    PlainCaveat | CountCaveat | AgainstFirst | DifferentCases | RepeatedQuestions | HeavyUnits
+    | TellingWeights | UnevenCoverage
     | ForeignRun | Unfinished | Unranked | ComparedApart | RatedOnFewer | GateChanged
 )  # fmt: skip

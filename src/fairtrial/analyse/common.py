@@ -39,12 +39,14 @@ class Common(NamedTuple):
         clusters = None if self.clusters is None else self.clusters[chosen]
         return Common(self.keys[chosen], self.a[chosen], self.b[chosen], self.weights[chosen], clusters)
 
-    def mean(self, scale: Scale, largest: float | None = None) -> Mean:
+    def mean(self, scale: Scale, largest: float | None = None, *, one_sided: bool = False) -> Mean:
         """Return the mean difference, from which an interval of any level can be taken.
 
         No case can differ by more than the scale allows, or by more than `largest` if that is given.
         """
-        return mean_difference(self.a, self.b, self.clusters, self.weights, scale=scale, most=largest)
+        return mean_difference(
+            self.a, self.b, self.clusters, self.weights, scale=scale, most=largest, one_sided=one_sided
+        )
 
     def difference(self, scale: Scale) -> Paired:
         """Return the mean difference with its 95 % interval."""

@@ -56,6 +56,7 @@ def compare(
     family: Pairs | None = None,
     detailed: int | None = None,
     alpha: float = ALPHA,
+    one_sided: bool = False,
 ) -> Comparisons:
     """Compare every pair by one metric, and by every other metric that both arms have.
 
@@ -66,7 +67,8 @@ def compare(
     pairs that the verdicts must hold for together, where these pairs were picked from more. Of very many pairs, only
     those with the first arm are compared (`with_first`). Only the first `detailed`
     pairs, by default all, get other tests and kinds of cases, which take nearly all of the time. `alpha` is the error
-    level of all pairs together, less than 5 % for one of several looks.
+    level of all pairs together, less than 5 % for one of several looks; `one_sided` if each limit is a claim of its
+    own, as in gates.
     """
     if not pairs:
         raise FairtrialError("a comparison needs two arms: there is only one")
@@ -89,6 +91,7 @@ def compare(
             family=family,
             detailed=detailed,
             alpha=alpha,
+            one_sided=one_sided,
         )
     except ValueError as error:
         raise FairtrialError(str(error)) from None
@@ -210,6 +213,7 @@ def decided(
     detailed: int | None = None,
     family: Pairs | None = None,
     alpha: float = ALPHA,
+    one_sided: bool = False,
 ) -> list[Comparison]:
     """Compare every pair by every metric as one family: the verdicts hold for all of them together.
 
@@ -231,6 +235,7 @@ def decided(
                 largest=largest,
                 earlier=earlier,
                 family=len(metrics) * len(everything),
+                one_sided=one_sided,
             ),
             margin,
         )

@@ -7,9 +7,10 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from fairtrial.analyse.caveats import Caveat, UnevenCoverage
+from fairtrial.analyse.caveats import Caveat, TellingWeights, UnevenCoverage
 from fairtrial.core.showing import Shown
 from fairtrial.stats import Aggregate, AnswersTest, Equivalence, Interaction, Paired, RunMeansTest
+from fairtrial.stats.breakpoint import Breakpoint
 from fairtrial.stats.units import Interval, Measured
 
 ANYTIME = "anytime-valid bets"  # the method whose intervals are valid whenever a run stopped
@@ -132,6 +133,7 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
     superiority: float | None
     detectable: Measured | None  # in 4 of 5 runs like this one
     detectable_rough: bool = False  # few cases account for the spread: others may show more, and then it is larger
+    breakpoint: Breakpoint | None = None  # where nobody can tell, but could if no case lost more than this
     lower_is_better: bool = False
     equivalence: Equivalence | None = None
     failures: Failures | None = None  # None where nothing failed, or no scale bounds a failed trial's score
@@ -304,7 +306,7 @@ class Comparisons(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _renamed(caveat: Caveat, names: Mapping[str, str]) -> Caveat:
-    if not isinstance(caveat, UnevenCoverage):
+    if not isinstance(caveat, UnevenCoverage | TellingWeights):
         return caveat
-    high, low = (names.get(arm, arm) for arm in caveat.arms)
-    return msgspec.structs.replace(caveat, arms=(high, low))
+    one, other = (names.get(arm, arm) for arm in caveat.arms)
+    return msgspec.structs.replace(caveat, arms=(one, other))

@@ -68,19 +68,24 @@ class Evidence:
         largest: float | None = None,
         earlier: ScoreTable | None = None,
         family: int = 1,
+        one_sided: bool = False,
     ) -> None:
-        """`family` is the number of comparisons that share the bets' error level."""
+        """`family` is the number of comparisons that share the bets' error level.
+
+        `one_sided` if each limit of an interval is a claim of its own, as in gates.
+        """
         self.scores, self.a, self.b, self.metric = scores, a, b, metric
         holder = a if metric in a.scales else b
         self.scale: Scale = holder.scales.get(metric, (None, None))
         self.sign = holder.sign(metric)
         self.common = scores.common(a, b, metric)
         self._margin, self._largest, self._earlier, self._family = margin, largest, earlier, family
+        self._one_sided = one_sided
 
     @cached_property
     def plain(self) -> Mean:
         """Return the mean difference over cases, as they were scored."""
-        return self.common.mean(self.scale, self._largest)
+        return self.common.mean(self.scale, self._largest, one_sided=self._one_sided)
 
     @cached_property
     def estimate(self) -> Estimate:
@@ -101,7 +106,7 @@ class Evidence:
         return None if imputed is None else self._over(imputed.some(inside[imputed.keys]), None)
 
     def _over(self, common: Common, largest: float | None) -> Mean | CrossedMean:
-        mean = self.plain if common is self.common else common.mean(self.scale, largest)
+        mean = self.plain if common is self.common else common.mean(self.scale, largest, one_sided=self._one_sided)
         between = self._between_wordings(common)
         return mean if between is None else CrossedMean(mean, between)
 
@@ -222,7 +227,7 @@ class Evidence:
         if isinstance(self.estimate, Mean | CrossedMean) and self._largest is None:
             worst = self._over(imputed, None)
             return worst.mean, worst.interval(level), count
-        plain = imputed.mean(self.scale)
+        plain = imputed.mean(self.scale, one_sided=self._one_sided)
         interval, shift = self.estimate.interval(level), (plain.mean or 0.0) - (self.plain.mean or 0.0)
         bounds = None if interval is None else (interval[0] + shift, interval[1] + shift)
         return (self.estimate.mean or 0.0) + shift, bounds, count

@@ -117,7 +117,7 @@ def _minimum(scores: ScoreTable, own: Sequence[ArmScores], terms: Terms, least: 
     if own and own[0].sign(terms.metric) < 0:
         raise FairtrialError(f"lower is better for `{terms.metric}`: it cannot have a minimum; use --against")
     for entry in own:
-        aggregate = scores.aggregate(entry, terms.metric, alpha=terms.level)
+        aggregate = scores.aggregate(entry, terms.metric, alpha=terms.level, one_sided=True)
         result = _meets_minimum(aggregate, least, terms)
         reason = MinimumReason(
             mean=aggregate.mean,
@@ -128,7 +128,7 @@ def _minimum(scores: ScoreTable, own: Sequence[ArmScores], terms: Terms, least: 
             these_cases=terms.these_cases,
         )
         if result == "passed" and entry.failures:
-            with_failures = scores.aggregate(entry, terms.metric, failures="worst", alpha=terms.level)
+            with_failures = scores.aggregate(entry, terms.metric, failures="worst", alpha=terms.level, one_sided=True)
             if _meets_minimum(with_failures, least, terms) != "passed":
                 result = "cannot tell"
                 reason = replace(reason, failures=entry.failures, with_failures=with_failures.mean)
@@ -184,7 +184,7 @@ def _regression(scores: ScoreTable, own: Sequence[ArmScores], against: RunSource
         return _Regression(checks, [], None, [])
     compared = compare(
         scores, usable, metric=terms.metric, margin=margin or None, largest=terms.largest, others=(), detailed=0,
-        alpha=terms.level,
+        alpha=terms.level, one_sided=True,
     )  # fmt: skip
     unchanged = [is_unchanged(*pair) for pair in usable]
     changed = [pair for pair, same in zip(usable, unchanged, strict=True) if not same]
@@ -247,7 +247,7 @@ def _at_level(
     scores: ScoreTable, after: ArmScores, before: ArmScores, pair: Comparison, level: float, terms: Terms
 ) -> Comparison:
     """Return the pair with the limit that decides about blocking at another level; the one for passing stays."""
-    evidence = Evidence(scores, after, before, terms.metric, margin=terms.margin, largest=terms.largest)
+    evidence = Evidence(scores, after, before, terms.metric, margin=terms.margin, largest=terms.largest, one_sided=True)
     wide = evidence.estimate.interval(level)
     if wide is None or pair.ci95 is None or evidence.anytime:
         return pair

@@ -128,7 +128,7 @@ def _category(scores: ScoreTable, after: ArmScores, before: ArmScores, name: str
     if not np.any(inside):
         known = dict.fromkeys(str(scores.facts[row].category) for row in range(len(scores.facts)))
         raise FairtrialError(f"gate: categories: no case has the category `{name}`; they have: {', '.join(known)}")
-    evidence = Evidence(scores, after, before, SCORE)
+    evidence = Evidence(scores, after, before, SCORE, one_sided=True)
     failed = bool(after.failed[inside].sum() or before.failed[inside].sum())
     return Claim(
         name=f"category {name}",
@@ -144,13 +144,13 @@ def _guard(scores: ScoreTable, after: ArmScores, before: ArmScores, name: str, l
         return _rate(scores, after, before, name, limit / 100)
     if name == REFUSALS:
         common = _common(scores, *(_guarded(entry, name) for entry in (after, before)))
-        gain = Mean(-common.d, common.weights, common.clusters, bounds=(-1.0, 1.0), span=1.0)
+        gain = Mean(-common.d, common.weights, common.clusters, bounds=(-1.0, 1.0), span=1.0, one_sided=True)
         return _percentage(after, name, _any(gain), limit / 100)
     check_metric([after], name)
     check_metric([before], name)
     sign = after.sign(name)
     better, worse = (after, before) if sign > 0 else (before, after)
-    evidence = Evidence(scores, better, worse, name)
+    evidence = Evidence(scores, better, worse, name, one_sided=True)
     estimate = evidence.estimate_on(np.ones(len(evidence.common.keys), dtype=np.bool_))
     return Claim(
         name=f"guard {name}",

@@ -15,6 +15,7 @@ from fairtrial.analyse.caveats import (
     HeavyUnits,
     PlainCaveat,
     RepeatedQuestions,
+    TellingWeights,
     UnevenCoverage,
     Unfinished,
 )
@@ -36,6 +37,7 @@ def guidance(scores: ScoreTable, pairs: Pairs, comparisons: Sequence[Comparison]
         *_about_repeated(scores),
         *_about_method(comparisons),
         *_about_weights(scores, pairs, metric),
+        *_about_telling_weights(scores, pairs, metric),
         *_about_scores(scores, pairs),
         *unfinished(scores.sources),
         *_about_imports(scores),
@@ -97,6 +99,21 @@ def _about_weights(scores: ScoreTable, pairs: Pairs, metric: str) -> Iterator[Ca
         if effective < 0.6 * len(sizes):
             yield HeavyUnits(count=len(sizes), effective=effective, clusters=common.clusters is not None)
             return
+
+
+def _about_telling_weights(scores: ScoreTable, pairs: Pairs, metric: str) -> Iterator[Caveat]:
+    """Yield the first pair whose differences go with the weights, with equal weights beside."""
+    if len(np.unique(scores.weights[scores.weights > 0])) < 2:
+        return
+    for a, b in pairs:
+        common = scores.common(a, b, metric)
+        scale = (a if metric in a.scales else b).scales.get(metric, (None, None))
+        if not common.mean(scale).telling:
+            continue
+        equal = common._replace(weights=np.ones_like(common.weights)).difference(scale)
+        if equal.difference is not None:
+            yield TellingWeights(arms=(a.label, b.label), metric=metric, difference=equal.difference, ci95=equal.ci95)
+        return
 
 
 def _about_scores(scores: ScoreTable, pairs: Pairs) -> Iterator[Caveat]:

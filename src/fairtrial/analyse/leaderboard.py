@@ -22,6 +22,7 @@ from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.analyse.summary import by_mean
 from fairtrial.core.many_arms import is_large
 from fairtrial.stats import Aggregate
+from fairtrial.stats.breakpoint import Breakpoint
 from fairtrial.stats.planning import detectable
 from fairtrial.stats.units import Interval, Measured
 
@@ -64,6 +65,14 @@ class Detectable(msgspec.Struct, frozen=True, kw_only=True):
     rough: bool  # few cases account for the differences: others may show more, and then it is larger
 
 
+class Unless(msgspec.Struct, frozen=True, kw_only=True):
+    """A pair of the first arm that nobody can tell apart, but could if no case lost more than the breakpoint."""
+
+    ahead: str
+    other: str
+    breakpoint: Breakpoint
+
+
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """Every arm that has a score, the best mean first; and every pair that is compared, the better placed arm first."""
 
@@ -76,6 +85,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     cases: int  # of the first arm
     failed: int  # trials that failed, of all arms
     detectable: list[Detectable]  # where nobody can tell the first from another
+    unless: list[Unless]  # where that would tell them apart, the nearest first
     to_settle: tuple[str, Measured, int] | None  # another arm, a gap to the first, and the cases that would show it
 
     @property
@@ -242,6 +252,11 @@ def _leaderboard(
         cases=means[first].count if order else 0,
         failed=failed,
         detectable=[found for pair in tied if (found := _detectable(pair, first)) is not None],
+        unless=[
+            Unless(ahead=lead[0], other=lead[1], breakpoint=pair.breakpoint)
+            for pair in sorted(tied, key=lambda pair: order.index(_other(pair, first)))
+            if pair.breakpoint is not None and pair.breakpoint.tells and (lead := _lead(pair))
+        ],
         to_settle=_to_settle(min(tied, key=lambda pair: order.index(_other(pair, first))), first)
         if tied and not metric
         else None,
@@ -255,6 +270,12 @@ def _undecided(pairs: Sequence[Comparison], first: str) -> list[Comparison]:
 
 def _other(pair: Comparison, one: str) -> str:
     return pair.b if pair.a == one else pair.a
+
+
+def _lead(pair: Comparison) -> tuple[str, str]:
+    """Return the arm of a pair that is ahead so far, and the other one."""
+    ahead = (pair.difference or 0.0) > 0
+    return (pair.a, pair.b) if ahead is not pair.lower_is_better else (pair.b, pair.a)
 
 
 def _detectable(pair: Comparison, first: str) -> Detectable | None:

@@ -44,6 +44,7 @@ from fairtrial.stats import (
     superiority,
     wilcoxon,
 )
+from fairtrial.stats.breakpoint import Breakpoint, breakpoint_of
 from fairtrial.stats.distributions import negligible, t_quantile, t_two_sided
 from fairtrial.stats.mean import ALPHA, Estimate, Mean, StudentMean
 from fairtrial.stats.planning import detectable, is_rough, smallest_detectable
@@ -91,7 +92,7 @@ class PairComparer:
             primary=primary,
             std_err=None if evidence.anytime else getattr(estimate, "std_err", None),
             std_dev=spread,
-            method=_method(evidence, plain),
+            method=_method(evidence, plain, level),
             rough=plain.rough and (estimate is plain or isinstance(estimate, CrossedMean)),
             mean_a=mean_a,
             mean_b=mean_b,
@@ -103,6 +104,7 @@ class PairComparer:
             effect_size=_effect(evidence, spread),
             superiority=superiority(better) if len(common.keys) else None,
             detectable=_detectable(estimate, level) if whole or (leading and verdict == "cannot tell") else None,
+            breakpoint=_breakpoint(estimate, level) if verdict == "cannot tell" and (whole or leading) else None,
             detectable_rough=is_rough(plain) and not evidence.anytime,
             lower_is_better=evidence.sign < 0,
             equivalence=self._equivalence(estimate, interval),
@@ -281,6 +283,10 @@ def _effect(evidence: Evidence, spread: float | None) -> float | None:
     return (mean or 0.0) / spread if spread and evidence.plain.std_err else None
 
 
+def _breakpoint(estimate: Estimate, level: float) -> Breakpoint | None:
+    return breakpoint_of(estimate, level) if isinstance(estimate, Mean) else None
+
+
 def _detectable(estimate: Estimate, level: float) -> float | None:
     if isinstance(estimate, CrossedMean):
         over_cases, between = smallest_detectable(estimate.over_cases, alpha=level), estimate.between
@@ -299,14 +305,18 @@ def _with_failures(verdict: Verdict, failures: Failures | None) -> Verdict:
     return verdict if stands else "depends on failures"
 
 
-def _method(evidence: Evidence, plain: Mean) -> str:
+def _method(evidence: Evidence, plain: Mean, level: float) -> str:
     if evidence.anytime:
         return ANYTIME
     if evidence.saved is not None:
         return ControlledMean.method
     if evidence.labels:
         return f"corrected by {evidence.labels} labels"
-    return {"no scores": "no common cases", "n = 1": "one case"}.get(plain.method, plain.method_words)
+    return {"no scores": "no common cases", "n = 1": "one case"}.get(plain.method, _mean_method(plain, level))
+
+
+def _mean_method(plain: Mean, level: float) -> str:
+    return plain.method_words.replace("t", "t, widened", 1) if plain.widened(level) else plain.method_words
 
 
 def _robustness(common: Common, *, fixed_wordings: bool) -> list[Robustness]:

@@ -179,7 +179,7 @@ def cases_to_see(sd: float, delta: float, *, alpha: float, beta: float, pilot: i
         power(sd, delta, alpha=alpha, beta=beta, pilot=pilot),
         sd,
         lambda n: delta - z * sd / math.sqrt(n),
-        lambda mean: _below(mean.p_value(), alpha),
+        lambda mean: mean.clears(0.0, alpha),
     )
 
 
@@ -190,7 +190,7 @@ def cases_within(sd: float, margin: float, *, alpha: float, beta: float, pilot: 
         cases_for_equivalence(sd, margin, alpha=alpha, beta=beta, pilot=pilot),
         sd,
         lambda n: z * sd / math.sqrt(n),
-        lambda mean: _below(mean.p_within(margin), alpha),
+        lambda mean: mean.clears(-margin, alpha) and mean.clears(margin, alpha),
     )
 
 
@@ -201,12 +201,9 @@ def cases_to_pass(sd: float, margin: float, *, alpha: float, beta: float = 0.2, 
         cases_for_gate(sd, margin, alpha=alpha, beta=beta, pilot=pilot),
         sd,
         lambda n: -z * sd / math.sqrt(n),
-        lambda mean: 2 * mean.p_above(-margin) < alpha,
+        lambda mean: mean.clears(-margin, alpha),
+        one_sided=True,
     )
-
-
-def _below(p: float | None, alpha: float) -> bool:
-    return p is not None and p < alpha
 
 
 class SpendingStep(msgspec.Struct, frozen=True, kw_only=True):

@@ -83,14 +83,18 @@ class ScoreTable(NamedTuple):
         failures: Ends | None = None,
         keys: Ints | None = None,
         alpha: float = ALPHA,
+        one_sided: bool = False,
     ) -> Aggregate:
-        """Return the aggregate of one arm, over all its cases or over `keys`; `alpha` is the level of its interval."""
+        """Return the aggregate of one arm, over all its cases or over `keys`.
+
+        `alpha` is the level of its interval; `one_sided` if each limit is a claim of its own.
+        """
         means = arm.means(metric, failures=failures)
         rows = np.flatnonzero(~np.isnan(means)) if keys is None else keys
         values = means[rows]
         clusters = None if self.clusters is None else self.clusters[rows]
         scale = arm.scales.get(metric, (0.0, 1.0))
-        estimate = aggregate(values, self.weights[rows], clusters, scale=scale, alpha=alpha)
+        estimate = aggregate(values, self.weights[rows], clusters, scale=scale, alpha=alpha, one_sided=one_sided)
         if arm.stop is None or len(arm.source.runs) > 1 or not len(rows):
             return estimate
         known = (metric, failures, alpha, rows.tobytes())

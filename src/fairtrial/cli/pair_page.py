@@ -16,7 +16,7 @@ from fairtrial.cli.layout import FIRST, LOUD, QUIET, Column, cells, print_block,
 from fairtrial.cli.tables import shortened
 from fairtrial.core.formatting import Scale, signs
 from fairtrial.present.words.changes import two_times
-from fairtrial.present.words.comparisons import agreement_line, brief_lines, method_words, why_undecided
+from fairtrial.present.words.comparisons import agreement_line, brief_lines, method_words, still_words, why_undecided
 from fairtrial.present.words.leaderboards import settle_words
 from fairtrial.text.printable import counted, one_line, printable
 
@@ -86,7 +86,7 @@ def _method_lines(pair: Comparison, board: Leaderboard | None) -> list[str]:
     lines = [f"{first}."]
     if pair.verdict == "cannot tell" and pair.detectable is None and pair.difference is not None:
         reason = why_undecided(pair)
-        lines.append(f"{reason[:1].upper()}{reason[1:]}.")
+        lines += filter(None, [still_words(pair), f"{reason[:1].upper()}{reason[1:]}."])
     elif board is not None and (settle := settle_words(board)):
         lines.append(settle)
     return [*lines, *(f"{line[:1].upper()}{line[1:]}." for line in rest)]

@@ -93,7 +93,7 @@ class CrossedMean:
 
     @property
     def _there(self) -> bool:
-        return self.over_cases.method in ("t", "bounded")
+        return self.over_cases.exists
 
     def interval(self, alpha: float = ALPHA) -> Bounds | None:
         """Return the 1 − alpha interval; None if there is none over cases."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairtrial.stats.distributions import t_quantile
-from fairtrial.stats.mean import LEAST_SPREAD, MOST_SKEW, Mean
+from fairtrial.stats.mean import GUARD, GUARD_TIMES, LEAST_SPREAD, MOST_SKEW, Mean
 from fairtrial.stats.normal import normal_shares
 
 Floats = NDArray[np.float64]
@@ -26,6 +26,7 @@ TIED = 0.1  # with as many ties, an effect comes in steps
 _SEED = 1
 _CAUTION = 0.85  # of beta: a sample is less skewed than where it comes from, so that repeats do a little worse
 _PRECISE, _NEWTON = 0.02, 5
+_MIDDLE = 1e-3  # standard deviations from the middle, where the quick p's formula is 0 / 0
 
 
 class Repeats:
@@ -97,11 +98,12 @@ class Repeats:
         rest = values - mean[:, None]
         squares = np.einsum("ij,ij,ij->i", self._counts, rest, rest)
         cubes = np.abs(np.einsum("ij,ij,ij,ij->i", self._counts, rest, rest, rest))
-        by_t = (squares >= LEAST_SPREAD * self._span**2) & (cubes <= MOST_SKEW * squares**1.5)
+        guarded = (squares >= LEAST_SPREAD * self._span**2) & (cubes <= MOST_SKEW * squares**1.5)
         needed = t_quantile(1 - alpha / 2, self.n - 1) * np.sqrt(squares / (self.n - 1) / self.n)
-        found = by_t & (mean > needed)
-        bounded = ~by_t & (mean > 0)
-        found[bounded] = _below_zero(values[bounded], self._counts[bounded], low) < alpha / 2
+        found = mean > needed
+        flips = np.all(np.abs(values[found]) == self._span, axis=1)  # whose interval is exact
+        share = np.where(flips, alpha / 2, np.where(guarded[found], max(GUARD_TIMES * alpha, GUARD), alpha))
+        found[found] = _below_zero(values[found], self._counts[found], low) < share
         return float(found.mean())
 
     def _changed(self, values: Floats, delta: float) -> Floats:
@@ -122,11 +124,16 @@ def _is_behind(mean: Mean, units: Floats) -> bool:
 
 
 def _step(mean: Mean) -> float | None:
-    """Return the size of a typical difference where many units are tied; None where few are."""
-    if mean.tied < TIED:
+    """Return the size of a typical difference where many units are tied, or right or wrong; None elsewhere."""
+    if mean.tied < TIED and not right_or_wrong(mean):
         return None
     size = float(mean.unit_shares @ np.abs(mean.unit_values))
     return float(mean.unit_shares @ mean.unit_values**2) / size if size > 0 else mean.span
+
+
+def right_or_wrong(mean: Mean) -> bool:
+    """Return whether every unit is tied or a full flip."""
+    return bool(np.all(np.isin(np.abs(mean.unit_values), (0.0, mean.span))))
 
 
 def _grouped(units: Floats, shares: Floats) -> tuple[Floats, Floats]:
@@ -164,5 +171,6 @@ def _below_zero(values: Floats, counts: Floats, end: float) -> Floats:
     root = -np.sqrt(np.maximum(1e-12, -2 * height))
     skewed = np.minimum(-1e-6, at) * np.sqrt(np.einsum("ij,ij,ij->i", shapes, tilted, tilted))
     density = np.exp(-(root**2) / 2) / math.sqrt(2 * math.pi)
-    below = normal_shares(root) + density * (1 / root - 1 / skewed)
+    beside = np.where(root < -_MIDDLE, density * (1 / root - 1 / skewed), 0.0)
+    below = normal_shares(root) + beside
     return np.where(total > 0, np.clip(below, 0.0, 1.0), 1.0)

@@ -36,10 +36,12 @@ def aggregate(
     clusters: ArrayLike | None = None,
     scale: Bounds = (0.0, 1.0),
     alpha: float = ALPHA,
+    *,
+    one_sided: bool = False,
 ) -> Aggregate:
     """Aggregate per-case scores. Cases of weight 0 are shown elsewhere, not counted here.
 
-    The interval is that of `Mean`: t, or bounded by the scale. `std_dev` is the plain sample standard deviation of the
+    The interval is that of `Mean`. `std_dev` is the plain sample standard deviation of the
     counted scores. `ci95` is another interval only where another `alpha` is given.
     """
     scores = np.asarray(values, dtype=np.float64)
@@ -47,7 +49,7 @@ def aggregate(
     counted = w > 0
     groups = None if clusters is None else np.asarray(clusters)[counted]
     scores, w = scores[counted], w[counted]
-    estimate = Mean(scores, w, groups, bounds=limits(scale, scores))
+    estimate = Mean(scores, w, groups, bounds=limits(scale, scores), one_sided=one_sided)
     any_scores = len(scores) > 0
     return Aggregate(
         mean=estimate.mean,

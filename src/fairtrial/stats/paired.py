@@ -61,10 +61,12 @@ def mean_difference(
     *,
     scale: Bounds = (0.0, 1.0),
     most: float | None = None,
+    one_sided: bool = False,
 ) -> Mean:
     """Return the mean of a − b, with intervals at any level.
 
-    `most` is the largest difference that a case can show, if that is known to be less than the scale allows.
+    `most` is the largest difference that a case can show, if that is known to be less than the scale allows;
+    `one_sided` if each limit is a claim of its own.
     """
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     low, high = limits(scale, np.concatenate([first, second]))
@@ -74,7 +76,7 @@ def mean_difference(
         if largest > most * (1 + 1e-9):
             raise ValueError(f"a case differs by {largest:g}, more than the declared largest difference of {most:g}")
         span = most
-    return Mean(d, weights, clusters, bounds=(-span, span), span=span)
+    return Mean(d, weights, clusters, bounds=(-span, span), span=span, one_sided=one_sided)
 
 
 class McNemar(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairtrial.stats.distributions import normal_quantile, t_quantile
-from fairtrial.stats.foresight import TIED, Repeats
+from fairtrial.stats.foresight import TIED, Repeats, right_or_wrong
 from fairtrial.stats.mean import LEAST_SPREAD, MOST_SKEW, Mean, StudentMean
 from fairtrial.stats.normal import normal_shares as phi
 
@@ -127,27 +127,28 @@ def typical(n: int, centre: float, sd: float) -> Floats:
 
 
 def cases_for_interval_rule(
-    cases: int, sd: float, centre: Callable[[int], float], decides: Callable[[Mean], bool], *, most: int = 20_000
+    cases: int, sd: float, centre: Callable[[int], float], decides: Callable[[Mean], bool], *, one_sided: bool = False
 ) -> int:
-    """Return the cases planned by t, or more if the interval rule would choose the bounded interval.
+    """Return the cases planned by t, or more if the bounded interval, which has to agree, needs more.
 
     There are enough cases if `decides` accepts typical differences around a centre, with the expected spread and with
     one as small as in one sample of 20.
     """
-    while cases < most and sd < _ALWAYS_T:
+    while cases < _MOST_DRAWN and sd < _ALWAYS_T:
         low_ratio = max(0.0, 1 - _ONE_IN_20 / math.sqrt(2 * cases))
         samples = (
-            Mean(typical(cases, centre(cases), spread), bounds=(-1.0, 1.0), span=1.0) for spread in (sd, low_ratio * sd)
+            Mean(typical(cases, centre(cases), spread), bounds=(-1.0, 1.0), span=1.0, one_sided=one_sided)
+            for spread in (sd, low_ratio * sd)
         )
-        if all(mean.method == "t" or decides(mean) for mean in samples):
+        if all(map(decides, samples)):
             break
         cases = math.ceil(1.15 * cases) + 1
     return cases
 
 
 def fewest_cases(alpha: float = 0.05) -> int:
-    """Return the fewest cases that can exclude 0, with a full difference in every case: 2·2^−n must be below alpha."""
-    return math.floor(1 - math.log2(alpha)) + 1
+    """Return the fewest cases that can exclude 0, with a large difference in every case: 2^−n must be below alpha."""
+    return math.floor(-math.log2(alpha)) + 1
 
 
 def smallest_detectable(estimate: Mean | StudentMean, *, alpha: float = 0.05, beta: float = 0.2) -> float | None:
@@ -170,8 +171,7 @@ def is_rough(estimate: Mean) -> bool:
     That is so where few cases account for the spread, or where differences are skewed: then the direction of an effect
     matters, and 4 of 5 may become 3 of 4.
     """
-    steps = np.isin(np.abs(estimate.unit_values), (0.0, estimate.span))  # right or wrong: nothing larger can come
-    if bool(np.all(steps)):
+    if right_or_wrong(estimate):  # nothing larger can come
         return False
     rest = estimate.unit_values - (estimate.mean or 0.0)
     squares = float(estimate.unit_shares @ rest**2)
@@ -196,7 +196,7 @@ def _surely_t(estimate: Mean, more: float = 1.0, stretch: float = 1.0) -> bool:
 
     Repeats may have `more` times the units, which differ by `stretch` times as much.
     """
-    if estimate.method not in ("t", "bounded") or not math.isfinite(estimate.span):
+    if not estimate.exists or not math.isfinite(estimate.span):
         return True  # nothing can be drawn
     even = estimate.skew <= MOST_SKEW / 2 * math.sqrt(more) and estimate.units * more >= _MANY_UNITS
     least = (_SURE_SPREAD if estimate.tied < TIED else _MANY_UNITS) * LEAST_SPREAD

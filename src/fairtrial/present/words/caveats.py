@@ -15,10 +15,12 @@ from fairtrial.analyse.caveats import (
     PlainCaveat,
     RatedOnFewer,
     RepeatedQuestions,
+    TellingWeights,
     UnevenCoverage,
     Unfinished,
     Unranked,
 )
+from fairtrial.core.formatting import Scale
 from fairtrial.core.many_arms import MOST_ARMS
 from fairtrial.core.questions import repeated_words
 from fairtrial.core.showing import ResultFact
@@ -105,6 +107,16 @@ def _heavy_units(caveat: HeavyUnits) -> str:
     return (
         f"A few {what} carry most of the weight: {caveat.count} count as {caveat.effective:.0f} of equal weight; the "
         "interval allows for that."
+    )
+
+
+@in_words.register
+def _telling_weights(caveat: TellingWeights) -> str:
+    scale, (a, b) = Scale(caveat.metric), caveat.arms
+    bounds = f" (95 % CI {scale.words(caveat.ci95)})" if caveat.ci95 else ""
+    return (
+        "Heavy cases differ from light ones: the interval allows for a heavy case that nobody has seen. With equal "
+        f"weights, {a} against {b} is {scale.signed(caveat.difference)}{bounds}."
     )
 
 

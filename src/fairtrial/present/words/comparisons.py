@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairtrial.core.formatting import Scale, deviation, signs
 from fairtrial.core.many_arms import adjustment
-from fairtrial.present.words.verdicts import WORDS, lead_of, margin_words, pair_sentence
+from fairtrial.present.words.verdicts import WORDS, lead_of, margin_words, pair_sentence, unless_words
 from fairtrial.stats.planning import fewest_cases
 from fairtrial.text.printable import counted, significant
 
@@ -74,6 +74,17 @@ def _behind_it(pair: Comparison, margin: float | None) -> str:
         return " ".join(filter(None, [_ahead(pair), within]))
     if pair.verdict != "cannot tell":
         return ""
+    return " ".join(filter(None, [still_words(pair), _open_words(pair)]))
+
+
+def still_words(pair: Comparison) -> str:
+    """Say what holds although nobody can tell; empty if nothing does."""
+    if pair.breakpoint is None or not pair.breakpoint.tells:
+        return ""
+    return unless_words(lead_of(pair).one, pair.breakpoint, pair.metric)
+
+
+def _open_words(pair: Comparison) -> str:
     if pair.detectable is None:
         reason = why_undecided(pair)
         return f"{reason[:1].upper()}{reason[1:]}."
@@ -118,10 +129,11 @@ def basis_words(pair: Comparison, margin: float | None = None) -> str:
     cases = f"{pair.count:,} {'case has' if pair.count == 1 else 'cases have'} a score from both."
     together = f"The interval holds for all {pair.comparisons:,} pairs together ({adjustment(pair.comparisons)})."
     family = together if pair.comparisons > 1 else ""
+    still = still_words(pair) if pair.verdict == "cannot tell" else ""
     smallest = detectable_words(pair) if pair.verdict == "cannot tell" else ""
     within = margin_words(margin, pair.metric)
     ignored = f"Differences below {within} do not matter here." if margin is not None else ""
-    return " ".join(filter(None, ["On cases like these.", cases, family, smallest, ignored]))
+    return " ".join(filter(None, ["On cases like these.", cases, family, still, smallest, ignored]))
 
 
 def brief_lines(pair: Comparison) -> list[str]:
@@ -283,6 +295,8 @@ def method_words(pair: Comparison) -> str:
 _SHORT_METHODS = {
     "t": "paired t over cases",
     "t, over clusters": "paired t over clusters",
+    "t, widened": "paired t over cases, widened for what the scale allows",
+    "t, widened, over clusters": "paired t over clusters, widened for what the scale allows",
     "bounded": "interval bounded by the scale",
     "bounded, over clusters": "interval over clusters, bounded by the scale",
     "anytime-valid bets": "interval valid whenever the run stopped",
@@ -290,8 +304,12 @@ _SHORT_METHODS = {
 _METHODS = {
     "t": "Student's t over cases",
     "t, over clusters": "Student's t over clusters, with a jackknife standard error (each cluster left out once)",
-    "bounded": "bounded by the scale (few cases, or few of them account for the difference)",
-    "bounded, over clusters": "bounded by the scale, over clusters (few, or few of them account for the difference)",
+    "t, widened": "Student's t over cases, widened for what the scale allows in those not seen",
+    "t, widened, over clusters": "Student's t over clusters, widened for what the scale allows in those not seen",
+    "bounded": "bounded by the scale, and no narrower than Student's t (few cases, or few of them account for the "
+    "difference)",
+    "bounded, over clusters": "bounded by the scale, and no narrower than Student's t over clusters (few, or few of "
+    "them account for the difference)",
     "anytime-valid bets": "valid whenever the run stopped (anytime-valid); the difference is its midpoint",
 }
 

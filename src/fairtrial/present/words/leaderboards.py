@@ -23,6 +23,7 @@ from fairtrial.present.words.verdicts import (
     lead_between,
     margin_words,
     metric_words,
+    unless_words,
     verdict_parts,
 )
 from fairtrial.text.printable import counted
@@ -249,8 +250,9 @@ def rank_words(contender: Contender) -> str:
 
 
 def settle_words(board: Leaderboard) -> str:
-    """Say which gaps these cases would show, and what would break the tie for first; empty where there is none."""
-    return " ".join(filter(None, [_detectable_words(board), _needed_words(board)]))
+    """Say what holds all the same, which gaps these cases would show, and what would break the tie for first."""
+    still = [unless_words(one.ahead, one.breakpoint, board.metric, one.other) for one in board.unless[:_MOST_NAMES]]
+    return " ".join(filter(None, [*still, _detectable_words(board), _needed_words(board)]))
 
 
 def _detectable_words(board: Leaderboard) -> str:

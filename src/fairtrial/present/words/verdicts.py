@@ -7,6 +7,7 @@ JSON documents keep the names of verdicts; what users read is in `WORDS`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +18,7 @@ from fairtrial.text.printable import counted
 if TYPE_CHECKING:
     from fairtrial.analyse.comparison import Comparison, Verdict
     from fairtrial.analyse.leaderboard import Leaderboard
+    from fairtrial.stats.breakpoint import Breakpoint
     from fairtrial.stats.units import Interval
 
 WORDS: dict[Verdict, str] = {
@@ -34,6 +36,7 @@ GLYPHS: dict[Verdict, str] = {
     "depends on failures": "?",
 }
 DECIDED = ("better", "worse", "equivalent")
+_ROUNDING = 1e-6
 _WHOLE_POINTS = 3  # from here on, a sentence gives whole points
 
 
@@ -153,6 +156,26 @@ def pair_parts(pair: Comparison, margin: float | None = None) -> list[Piece]:
 def pair_sentence(pair: Comparison, margin: float | None = None) -> str:
     """State the verdict on a pair in one sentence."""
     return joined(pair_parts(pair, margin))
+
+
+def unless_words(ahead: str, found: Breakpoint, metric: str, other: str = "") -> str:
+    """Say what nobody can tell for the scale's sake alone; rounded so that it still holds."""
+    scale = Scale(metric)
+    grain = scale.factor * 10.0**scale.digits
+    most = math.floor(found.points * grain + _ROUNDING) / grain
+    worst = math.ceil(found.worst_seen * grain - _ROUNDING) / grain
+    than = f" than {other}" if other else ""
+    unit = "" if metric else " points"
+    return (
+        f"{ahead} is better{than}, unless some case can lose more than {_short(scale, most)}{unit}; "
+        f"the worst here lost {_short(scale, worst)}."
+    )
+
+
+def _short(scale: Scale, value: float) -> str:
+    """Format a number without a decimal that is 0."""
+    shown = signs(scale.plain(value))
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
 def joined(parts: Sequence[Piece]) -> str:
