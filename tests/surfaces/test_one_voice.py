@@ -420,7 +420,7 @@ async def test_what_holds_although_nobody_can_tell_is_said_everywhere(
         export(run, tmp_path / name)
         said[name] = (tmp_path / name).read_text("utf-8")
     compared = ft.compare(run)
-    said |= {"notebook": run._repr_html_(), "pair": repr(ft.compare(run, "b", "a"))}
+    said |= {"notebook": run._repr_html_(), "pair": ft.compare(run, "b", "a")._repr_html_()}
     said["compare in a notebook"] = compared._repr_html_()
     said["page"] = client.get(f"/runs/{run.id}/result").text
     said["comparison"] = client.get("/compare", params={"runs": run.id, "wait": 1}).text
