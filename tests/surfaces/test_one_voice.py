@@ -397,6 +397,23 @@ def drawn_votes(markup: str) -> tuple[str, list[str]]:
 STEADY = [0.05, 0.15, 0.1, 0.08, 0.12, 0.11, 0.09, 0.1, 0.13, 0.07]  # by how much `b` is ahead
 
 
+def everywhere(run: ft.RunResult, terminal: Terminal, client: TestClient, capsys: Any, folder: Path) -> dict[str, str]:
+    """What every surface says of a run of two arms, `a` and `b`."""
+    capsys.readouterr()
+    Ending().report(run)
+    said = {"run": capsys.readouterr().out, "show": terminal("show", run.id), "compare": terminal("compare", run.id)}
+    said["compare, details"] = terminal("compare", run.id, "--details")
+    for name in ("run.md", "run.html"):
+        export(run, folder / name)
+        said[name] = (folder / name).read_text("utf-8")
+    compared = ft.compare(run)
+    said |= {"notebook": run._repr_html_(), "pair": ft.compare(run, "b", "a")._repr_html_()}
+    said["compare in a notebook"] = compared._repr_html_()
+    said["page"] = client.get(f"/runs/{run.id}/result").text
+    said["comparison"] = client.get("/compare", params={"runs": run.id, "wait": 1}).text
+    return said
+
+
 async def test_what_holds_although_nobody_can_tell_is_said_everywhere(
     run_suite,
     as_marked,  # noqa: F811
@@ -412,18 +429,7 @@ async def test_what_holds_although_nobody_can_tell_is_said_everywhere(
     assert pair["verdict"] == "cannot tell" and pair["breakpoint"]["worst_seen"] == 0
     assert pair["breakpoint"]["points"] == pytest.approx(28.3374, abs=1e-3)
     wanted = "unless some case can lose more than 28.3 points; the worst here lost 0."
-    capsys.readouterr()
-    Ending().report(run)
-    said = {"run": capsys.readouterr().out, "show": terminal("show", run.id), "compare": terminal("compare", run.id)}
-    said["compare, details"] = terminal("compare", run.id, "--details")
-    for name in ("run.md", "run.html"):
-        export(run, tmp_path / name)
-        said[name] = (tmp_path / name).read_text("utf-8")
-    compared = ft.compare(run)
-    said |= {"notebook": run._repr_html_(), "pair": ft.compare(run, "b", "a")._repr_html_()}
-    said["compare in a notebook"] = compared._repr_html_()
-    said["page"] = client.get(f"/runs/{run.id}/result").text
-    said["comparison"] = client.get("/compare", params={"runs": run.id, "wait": 1}).text
+    said = everywhere(run, terminal, client, capsys, tmp_path)
     for surface, text in said.items():
         shown = spoken(text).replace("\\", "")
         assert wanted in shown and re.search(r"b is better( than a)?, unless", shown), surface
@@ -431,6 +437,58 @@ async def test_what_holds_although_nobody_can_tell_is_said_everywhere(
     text = flat(terminal("show", three.id))
     assert "b is better than a, unless some case can lose more than" in text
     assert "b is better than c, unless some case can lose more than" in text
+
+
+async def test_the_largest_difference_that_a_suite_states_decides_everywhere(
+    run_suite,
+    as_marked,  # noqa: F811
+    terminal,
+    client,
+    capsys,
+    tmp_path,
+):
+    """With `largest: 25` the ten gains above are a verdict, in every output; a case that contradicts it ends that."""
+    arms = [marks("a", [0.5] * 10), marks("b", [0.5 + gain for gain in STEADY])]
+    run = await run_suite(targets=arms, cases=cases(10), scorer=MARKS, largest=25)
+    (pair,) = terminal.document("compare", run.id)["pairs"]
+    assert (pair["verdict"], pair["breakpoint"]) == ("worse", None)
+    assert pair["stated"] == {"largest": pytest.approx(25), "seen": pytest.approx(15)}
+    (told,) = terminal.document("compare", run.id, "--largest", "25")["pairs"]
+    assert told["ci95"] == pair["ci95"] and told["p_value"] == pair["p_value"]
+    before, again, wider = [
+        await run_suite(targets=arms, cases=cases(10), scorer=MARKS, largest=most) for most in (4, 4, None)
+    ]
+    assert ft.gate(again, against=before).result == "passed"
+    assert ft.gate(wider, against=again).result == "cannot tell"  # both suites have to state it
+    for surface, text in everywhere(run, terminal, client, capsys, tmp_path).items():
+        shown = spoken(text).replace("\\", "")
+        assert re.search(r"b is 10(\.0)? points better than a", shown), surface
+        assert "This counts on no case differing by more than 25 points, as stated." in shown, surface
+    contradicted = await run_suite(targets=arms, cases=cases(10), scorer=MARKS, largest=14)
+    (pair,) = terminal.document("compare", contradicted.id)["pairs"]
+    assert pair["verdict"] == "cannot tell" and pair["breakpoint"]["points"] == pytest.approx(28.3374, abs=1e-3)
+    for surface, text in everywhere(contradicted, terminal, client, capsys, tmp_path).items():
+        wanted = "A case differs by 15 points, more than the 14 that the suite states: nothing counts on that."
+        assert wanted in spoken(text).replace("\\", ""), surface
+    with pytest.raises(FairtrialError, match="more than the stated largest difference of 14 points"):
+        terminal("compare", contradicted.id, "--largest", "14")
+
+
+async def test_weights_that_go_with_the_differences_are_said_everywhere(
+    run_suite,
+    as_marked,  # noqa: F811
+    terminal,
+    client,
+):
+    """Heavy cases gain and light ones do not: the note gives the difference with equal weights, also in JSON."""
+    gains = [0.9 if n % 2 else 0.5 for n in range(30)]
+    weighted = [{**case, "weight": 3 if n % 2 else 1} for n, case in enumerate(cases(30))]
+    run = await run_suite(targets=[marks("a", [0.5] * 30), marks("b", gains)], cases=weighted, scorer=MARKS)
+    said = {"terminal": terminal("compare", run.id), "notebook": ft.compare(run)._repr_html_()}
+    said["JSON"] = " ".join(terminal.document("compare", run.id)["notes"])
+    said["page"] = client.get("/compare", params={"runs": run.id, "wait": 1}).text
+    for surface, text in said.items():
+        assert "With equal weights, a against b is −20.0" in spoken(text), surface
 
 
 async def test_an_arm_that_went_silent_is_news(run_suite, terminal):

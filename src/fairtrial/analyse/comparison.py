@@ -10,7 +10,7 @@ import msgspec
 from fairtrial.analyse.caveats import Caveat, TellingWeights, UnevenCoverage
 from fairtrial.core.showing import Shown
 from fairtrial.stats import Aggregate, AnswersTest, Equivalence, Interaction, Paired, RunMeansTest
-from fairtrial.stats.breakpoint import Breakpoint
+from fairtrial.stats.breakpoint import Breakpoint, Stated
 from fairtrial.stats.units import Interval, Measured
 
 ANYTIME = "anytime-valid bets"  # the method whose intervals are valid whenever a run stopped
@@ -133,6 +133,7 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
     superiority: float | None
     detectable: Measured | None  # in 4 of 5 runs like this one
     detectable_rough: bool = False  # few cases account for the spread: others may show more, and then it is larger
+    stated: Stated | None = None  # the largest difference of a case, where a suite or a command states one
     breakpoint: Breakpoint | None = None  # where nobody can tell, but could if no case lost more than this
     lower_is_better: bool = False
     equivalence: Equivalence | None = None

@@ -15,9 +15,12 @@ import numpy as np
 from fairtrial.analyse.case_table import Chosen
 from fairtrial.analyse.common import Common
 from fairtrial.analyse.score_table import SCORE, ArmScores, Ends, ScoreTable
+from fairtrial.core import formatting
+from fairtrial.core.errors import FairtrialError
 from fairtrial.core.order import case_order
 from fairtrial.core.score import Scale
 from fairtrial.stats import Bets, Between, ControlledMean, CrossedMean, LabelledMean, between_columns
+from fairtrial.stats.breakpoint import Stated
 from fairtrial.stats.correction import why_uncorrectable
 from fairtrial.stats.crossed import sum_of
 from fairtrial.stats.mean import ALPHA, Bounds, Estimate, Mean
@@ -79,8 +82,25 @@ class Evidence:
         self.scale: Scale = holder.scales.get(metric, (None, None))
         self.sign = holder.sign(metric)
         self.common = scores.common(a, b, metric)
-        self._margin, self._largest, self._earlier, self._family = margin, largest, earlier, family
+        self._margin, self._earlier, self._family = margin, earlier, family
+        self.stated = self._stated(largest)
+        self._largest = self.stated.largest if self.stated is not None and self.stated.holds else None
         self._one_sided = one_sided
+
+    def _stated(self, largest: float | None) -> Stated | None:
+        """Return what was stated: by a command, which must be true, or else by the suites."""
+        seen = float(np.abs(self.common.d).max(initial=0.0))
+        if largest is None:
+            largest = self.scores.largest(self.metric)
+            return None if largest is None else Stated(largest=largest, seen=seen)
+        stated = Stated(largest=largest, seen=seen)
+        if not stated.holds:
+            factor, unit = formatting.Scale(self.metric).factor, "" if self.metric else " points"
+            raise FairtrialError(
+                f"a case differs by {factor * seen:g}{unit}, more than the stated largest difference of "
+                f"{factor * largest:g}{unit}"
+            )
+        return stated
 
     @cached_property
     def plain(self) -> Mean:
@@ -94,7 +114,7 @@ class Evidence:
 
     def estimate_on(self, chosen: Chosen) -> Mean | CrossedMean:
         """Return the mean difference over some of the common cases, with the wordings as a random effect."""
-        return self._over(self.common.some(chosen), None)
+        return self._over(self.common.some(chosen), self._largest)
 
     def bets_on(self, chosen: Chosen, parts: int) -> Anytime | None:
         """Return bets on some of the common cases, at one of this many parts of 5 %; None unless the run could stop."""

@@ -22,7 +22,7 @@ from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.analyse.summary import by_mean
 from fairtrial.core.many_arms import is_large
 from fairtrial.stats import Aggregate
-from fairtrial.stats.breakpoint import Breakpoint
+from fairtrial.stats.breakpoint import Breakpoint, Stated
 from fairtrial.stats.planning import detectable
 from fairtrial.stats.units import Interval, Measured
 
@@ -85,6 +85,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     cases: int  # of the first arm
     failed: int  # trials that failed, of all arms
     detectable: list[Detectable]  # where nobody can tell the first from another
+    stated: Stated | None  # the largest difference of a case: the one contradicted most, where pairs contradict it
     unless: list[Unless]  # where that would tell them apart, the nearest first
     to_settle: tuple[str, Measured, int] | None  # another arm, a gap to the first, and the cases that would show it
 
@@ -252,6 +253,7 @@ def _leaderboard(
         cases=means[first].count if order else 0,
         failed=failed,
         detectable=[found for pair in tied if (found := _detectable(pair, first)) is not None],
+        stated=max((pair.stated for pair in pairs if pair.stated), key=lambda one: one.seen, default=None),
         unless=[
             Unless(ahead=lead[0], other=lead[1], breakpoint=pair.breakpoint)
             for pair in sorted(tied, key=lambda pair: order.index(_other(pair, first)))

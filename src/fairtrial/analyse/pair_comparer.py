@@ -104,6 +104,7 @@ class PairComparer:
             effect_size=_effect(evidence, spread),
             superiority=superiority(better) if len(common.keys) else None,
             detectable=_detectable(estimate, level) if whole or (leading and verdict == "cannot tell") else None,
+            stated=evidence.stated if isinstance(estimate, Mean | CrossedMean | ControlledMean) else None,
             breakpoint=_breakpoint(estimate, level) if verdict == "cannot tell" and (whole or leading) else None,
             detectable_rough=is_rough(plain) and not evidence.anytime,
             lower_is_better=evidence.sign < 0,

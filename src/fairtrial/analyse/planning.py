@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fairtrial.analyse.case_table import Ints
 from fairtrial.analyse.compare import with_first
+from fairtrial.analyse.evidence import Evidence
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.analyse.summary import summarise
@@ -117,8 +118,8 @@ def _pair_power(
     alpha: float,
     beta: float,
 ) -> PairPower | None:
-    common = scores.common(a, b)
-    mean = common.mean((0.0, 1.0))
+    evidence = Evidence(scores, a, b, SCORE)
+    common, mean = evidence.common, evidence.plain
     if not mean.std_err or mean.count < 2:
         return None
     # What a case contributes to the uncertainty of the mean, including the effect of clusters and weights.

@@ -71,6 +71,12 @@ class ScoreTable(NamedTuple):
         named = {run.settings.get("primary_metric") or SCORE for source in self.sources for run in source.runs}
         return named.pop() if len(named) == 1 else SCORE
 
+    def largest(self, metric: str) -> float | None:
+        """Return the largest difference that a case can show, where all suites state one; else None."""
+        runs = [run for source in self.sources for run in source.runs]
+        stated = [run.settings.get("largest") for run in runs]
+        return max(stated) if metric == self.primary and all(stated) else None
+
     def joined(self, one: Floats, other: Floats) -> Common:
         """Return the cases that both columns have a value for."""
         return common_cases(one, other, self.weights, self.clusters)

@@ -206,6 +206,7 @@ def _settings(document: SuiteDocument, options: RunOptions) -> Settings:
         prices=document.prices,
         on_refusal=document.on_refusal,
         primary_metric=primary,
+        largest=document.largest if document.largest is None or primary else document.largest / 100,
         gate=document.gate,
     )
 

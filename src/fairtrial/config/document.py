@@ -314,6 +314,10 @@ class SuiteDocument(Keys, frozen=True, kw_only=True):
     primary_metric: Annotated[str | None, Meta(description="The metric used in comparisons; default: the score.")] = (
         None
     )
+    largest: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="No case can differ between two arms by more than this (points); narrows intervals."),
+    ] = None
     gate: Annotated[GateSpec | None, Meta(description="What a run must satisfy before a merge.")] = None
     repeats: Repeats = 1
     concurrency: Annotated[int, Meta(ge=1)] = 5

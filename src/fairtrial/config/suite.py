@@ -45,6 +45,7 @@ class Suite(CheckedSuite):
         extract: str | Mapping[str, Any] | None = None,
         on_refusal: Literal["wrong", "unscored", "right"] | None = None,
         primary_metric: str | None = None,
+        largest: float | None = None,
         gate: Mapping[str, Any] | None = None,
         concurrency: int | None = None,
         timeout: float | None = None,
@@ -88,6 +89,7 @@ class Suite(CheckedSuite):
             extract: Which part of an answer is scored.
             on_refusal: The score of a refusal: 0, none, or 1.
             primary_metric: The metric used in comparisons; default: the score.
+            largest: The largest difference between two arms that a case can show, in points; narrows intervals.
             gate: What a run must satisfy before a merge: `margin`, `must_pass`, `k_of_n`, `categories`, `guards`.
             concurrency: Calls at the same time.
             timeout: Seconds for one request; default: 120 for a model, 600 for an agent's session.

@@ -17,6 +17,7 @@ from fairtrial.stats.units import Measured
 
 _WORTH_SAYING = 1.5  # times the largest loss seen
 _PRECISE = 1e-7
+_ROUNDING = 1e-9
 
 
 class Breakpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,3 +54,15 @@ def breakpoint_of(mean: Mean, level: float) -> Breakpoint | None:
         middle = (low + high) / 2
         low, high = (middle, high) if told(middle) else (low, middle)
     return Breakpoint(points=low, worst_seen=worst)
+
+
+class Stated(msgspec.Struct, frozen=True, kw_only=True):
+    """The largest difference that a case can show, as a suite or a command states it, and the largest one seen."""
+
+    largest: Measured
+    seen: Measured
+
+    @property
+    def holds(self) -> bool:
+        """Return whether no case contradicts it; if one does, nothing counts on it."""
+        return self.seen <= self.largest * (1 + _ROUNDING)

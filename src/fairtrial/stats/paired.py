@@ -74,7 +74,7 @@ def mean_difference(
     if most is not None and most < span:
         largest = float(np.abs(d).max(initial=0.0))
         if largest > most * (1 + 1e-9):
-            raise ValueError(f"a case differs by {largest:g}, more than the declared largest difference of {most:g}")
+            raise ValueError(f"a case differs by {largest:g}, more than the stated largest difference of {most:g}")
         span = most
     return Mean(d, weights, clusters, bounds=(-span, span), span=span, one_sided=one_sided)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairtrial.core.formatting import Scale, deviation, signs
 from fairtrial.core.many_arms import adjustment
-from fairtrial.present.words.verdicts import WORDS, lead_of, margin_words, pair_sentence, unless_words
+from fairtrial.present.words.verdicts import WORDS, lead_of, margin_words, pair_sentence, stated_words, unless_words
 from fairtrial.stats.planning import fewest_cases
 from fairtrial.text.printable import counted, significant
 
@@ -62,7 +62,8 @@ def _margin(pair: Comparison) -> float | None:
 
 def sentence(pair: Comparison, margin: float | None = None) -> str:
     """State the verdict on a pair, and what is behind it: on how many cases, or why nobody can tell."""
-    return " ".join(filter(None, [pair_sentence(pair, margin), _behind_it(pair, margin)]))
+    stated = stated_words(pair.stated, pair.metric)
+    return " ".join(filter(None, [pair_sentence(pair, margin), _behind_it(pair, margin), stated]))
 
 
 def _behind_it(pair: Comparison, margin: float | None) -> str:
@@ -133,7 +134,8 @@ def basis_words(pair: Comparison, margin: float | None = None) -> str:
     smallest = detectable_words(pair) if pair.verdict == "cannot tell" else ""
     within = margin_words(margin, pair.metric)
     ignored = f"Differences below {within} do not matter here." if margin is not None else ""
-    return " ".join(filter(None, ["On cases like these.", cases, family, still, smallest, ignored]))
+    said = [cases, family, stated_words(pair.stated, pair.metric), still, smallest, ignored]
+    return " ".join(filter(None, ["On cases like these.", *said]))
 
 
 def brief_lines(pair: Comparison) -> list[str]:

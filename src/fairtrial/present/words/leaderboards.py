@@ -23,6 +23,7 @@ from fairtrial.present.words.verdicts import (
     lead_between,
     margin_words,
     metric_words,
+    stated_words,
     unless_words,
     verdict_parts,
 )
@@ -252,7 +253,8 @@ def rank_words(contender: Contender) -> str:
 def settle_words(board: Leaderboard) -> str:
     """Say what holds all the same, which gaps these cases would show, and what would break the tie for first."""
     still = [unless_words(one.ahead, one.breakpoint, board.metric, one.other) for one in board.unless[:_MOST_NAMES]]
-    return " ".join(filter(None, [*still, _detectable_words(board), _needed_words(board)]))
+    stated = stated_words(board.stated, board.metric)
+    return " ".join(filter(None, [stated, *still, _detectable_words(board), _needed_words(board)]))
 
 
 def _detectable_words(board: Leaderboard) -> str:

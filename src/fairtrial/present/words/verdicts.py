@@ -18,7 +18,7 @@ from fairtrial.text.printable import counted
 if TYPE_CHECKING:
     from fairtrial.analyse.comparison import Comparison, Verdict
     from fairtrial.analyse.leaderboard import Leaderboard
-    from fairtrial.stats.breakpoint import Breakpoint
+    from fairtrial.stats.breakpoint import Breakpoint, Stated
     from fairtrial.stats.units import Interval
 
 WORDS: dict[Verdict, str] = {
@@ -170,6 +170,17 @@ def unless_words(ahead: str, found: Breakpoint, metric: str, other: str = "") ->
         f"{ahead} is better{than}, unless some case can lose more than {_short(scale, most)}{unit}; "
         f"the worst here lost {_short(scale, worst)}."
     )
+
+
+def stated_words(stated: Stated | None, metric: str) -> str:
+    """Say that verdicts count on no case differing by more than what was stated, or why they do not."""
+    if stated is None:
+        return ""
+    scale, unit = Scale(metric), "" if metric else " points"
+    most, seen = (f"{scale.factor * value:g}" for value in (stated.largest, stated.seen))
+    if not stated.holds:
+        return f"A case differs by {seen}{unit}, more than the {most} that the suite states: nothing counts on that."
+    return f"This counts on no case differing by more than {most}{unit}, as stated."
 
 
 def _short(scale: Scale, value: float) -> str:
