@@ -74,8 +74,8 @@ class ScoreTable(NamedTuple):
     def largest(self, metric: str) -> float | None:
         """Return the largest difference that a case can show, where all suites state one; else None."""
         runs = [run for source in self.sources for run in source.runs]
-        stated = [run.settings.get("largest") for run in runs]
-        return max(stated) if metric == self.primary and all(stated) else None
+        stated = [float(run.settings.get("largest") or 0) for run in runs]
+        return max(stated) if metric == self.primary and min(stated, default=0) > 0 else None
 
     def joined(self, one: Floats, other: Floats) -> Common:
         """Return the cases that both columns have a value for."""
