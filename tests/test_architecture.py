@@ -24,7 +24,16 @@ NAMES = {  # of several words, in `analyse` and `stats`: by these names, code an
     *("cannot tell", "depends on failures", "always right", "always wrong"),  # verdicts
     *("all arms", "category {}", "guard {}", "k_of_n {}", "run {}", "no tool", "{} (rubric: {})", "clusters of cases"),
     # methods of intervals and tests
-    *("anytime-valid bets", "n = 1", "one case", "one cluster", "no scores", "no common cases", "nothing varies"),
+    *(
+        "anytime-valid bets",
+        "t, widened",
+        "n = 1",
+        "one case",
+        "one cluster",
+        "no scores",
+        "no common cases",
+        "nothing varies",
+    ),
     *("labels and marks", "labels and verdicts", "corrected by labels", "corrected by {} labels"),
     *("bootstrap over cases", "bootstrap over clusters", "Wilcoxon signed rank", "sign-flip permutation{}", " (exact)"),
     *("McNemar (exact)", "earlier run as control variate", "wordings as a random effect", "Elo, K = {}"),

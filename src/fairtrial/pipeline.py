@@ -43,6 +43,7 @@ from fairtrial.core.errors import (
 from fairtrial.core.experiment import Arm
 from fairtrial.core.ids import canonical_json, new_id
 from fairtrial.core.scorer import Scorer
+from fairtrial.core.settings import LookAgain
 from fairtrial.core.target import Target
 from fairtrial.core.variables import Variables
 from fairtrial.engine.feed import CaseFeed
@@ -55,6 +56,7 @@ from fairtrial.engine.targets import targets_of
 from fairtrial.engine.watching import Watch
 from fairtrial.foreign.suites import Imported, read_foreign, suite_text
 from fairtrial.store import Store, ledger, totals
+from fairtrial.store.extended import extended
 from fairtrial.store.files import kept_journals, kept_workspaces
 from fairtrial.store.lease import RunLease
 from fairtrial.store.planned import Planned, planned_cases
@@ -145,11 +147,34 @@ async def arun(
         fresh=True,
         where=where,
     )
-    settings = canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.settings)))
+    job = msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, again=_again(store, suite)))
+    settings = canonical_json(suite.variables.template_all(msgspec.to_builtins(job.settings)))
     write_plan = partial(_write_plan, suite, store)
     facts = {"dataset": suite.dataset_origin, "code": suite.code, "selected": suite.options.selected()}
     facts = {name: fact for name, fact in facts.items() if fact or name == "selected"}
     return await start_run(store, job, suite.build_scorers(), settings, series, watch, write_plan, facts)
+
+
+def _stored_arms(suite: Suite) -> bytes:
+    return canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.arms)))
+
+
+def _again(store: Store, suite: Suite) -> LookAgain | None:
+    """Return which run that was looked at before is extended; not known where cases are read while the run goes on."""
+    if suite.check_later is not None or len(suite.arms) < 2:
+        return None
+    found = extended(
+        store,
+        suite.name,
+        _stored_arms(suite),
+        suite.case_count,
+        lambda: ((case.id, case.input) for case in suite.cases()),
+    )
+    if found is None:
+        return None
+    before = msgspec.convert(msgspec.json.decode(found.settings).get("again"), LookAgain | None)
+    cases = store.plan(found.plan_id).case_count
+    return LookAgain(look=before.look + 1 if before else 2, run=found.id, number=found.number, cases=cases)
 
 
 def _write_plan(suite: Suite, store: Store, waiting: Waiting) -> Generator[Planned, None, None]:
@@ -160,7 +185,7 @@ def _write_plan(suite: Suite, store: Store, waiting: Waiting) -> Generator[Plann
         "suite_sha256": hashlib.sha256(suite.text.encode()).hexdigest(),
         "dataset_sha256": suite.dataset_sha256,
         "folder": str(suite.folder.resolve()),
-        "arms": canonical_json(suite.variables.template_all(msgspec.to_builtins(suite.arms))),
+        "arms": _stored_arms(suite),
     }
     return write_plan(store, plan, suite.cases(), suite.variables, suite.files(), waiting)
 

@@ -140,7 +140,7 @@ async def test_a_budget_is_kept(run_suite, store, model_server):
 def test_a_few_cases_that_agree_do_not_make_a_share_certain():
     orders = both_orders(np.ones(4), np.zeros(4))
     assert orders.win_rate.mean == 0.5
-    assert orders.win_rate.ci95 == pytest.approx((0.1988, 0.8012), abs=1e-4)  # others may say anything
+    assert orders.win_rate.ci95 == pytest.approx((0.2364, 0.7636), abs=1e-4)  # others may say anything
 
 
 async def test_only_the_chosen_arms_are_shown(run_suite, store):

@@ -13,6 +13,7 @@ from fairtrial.core.experiment import Arm
 from fairtrial.core.score import Scale
 from fairtrial.core.settings import StopSpec
 from fairtrial.stats import Aggregate
+from fairtrial.stats.looks import Look
 from fairtrial.store.outcomes import repeat_rows
 
 SCORE = ""  # the name of the score among the metrics
@@ -175,6 +176,8 @@ class ArmScores:
         self.judges: set[tuple[str | None, str]] = set()  # (key, prompt) of every judge that was used
         self.planned = self.ended = self.scored = 0
         self.stop: StopSpec | None = None  # set if its run was allowed to stop early
+        self.look: Look | None = None  # which of the planned looks it has reached
+        self.left: int | None = None  # the look at which it left a race that went on
         self.whenever_stopped: dict[tuple[Any, ...], Aggregate] = {}  # computed so far: every pair asks for the same
         self.origins: list[
             tuple[StoredRun, Ints, int]

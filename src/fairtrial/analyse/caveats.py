@@ -36,7 +36,15 @@ class PlainCaveat(_Caveat, frozen=True, kw_only=True):
 class CountCaveat(_Caveat, frozen=True, kw_only=True):
     """A fact about a number of cases, or of clusters."""
 
-    what: Literal["few_cases", "few_clusters", "corrected_by_labels", "weighted_unevenly", "matched_by_question"]
+    what: Literal[
+        "few_cases",
+        "few_clusters",
+        "corrected_by_labels",
+        "weighted_unevenly",
+        "matched_by_question",
+        "looks_allowed_for",  # as many
+        "looked_again",  # which time, after cases were added
+    ]
     count: int
 
 
@@ -69,7 +77,7 @@ class HeavyUnits(_Caveat, frozen=True, kw_only=True):
 
 
 class TellingWeights(_Caveat, frozen=True, kw_only=True):
-    """Weights and differences of a pair grow together, or apart: a case that nobody has seen may be a heavy one.
+    """Weights and differences of a pair grow together, or apart: an unseen case may be a heavy one.
 
     The difference and its interval are those with equal weights.
     """

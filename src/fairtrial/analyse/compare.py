@@ -242,7 +242,7 @@ def decided(
         for metric in metrics
         for a, b in (pairs if large else everything)
     ]
-    estimates = [pair.evidence.estimate for pair in builders]
+    estimates = [pair.evidence.claimed for pair in builders]
     size = sum(sizes) if large else len(builders)
     levels = shared_levels(estimates, size, alpha) if large else interval_levels(estimates, margin, alpha)
     adjusted = shared_p_values(estimates, size) if large else adjusted_p_values(estimates)
@@ -282,6 +282,7 @@ def _standing(scores: ScoreTable, arm: ArmScores, metric: str) -> ComparedArm:
         aggregate=scores.aggregate(arm, metric),
         coverage=arm.coverage,
         failed=arm.failures,
+        left=arm.left,
     )
 
 

@@ -11,6 +11,7 @@ from fairtrial.analyse.caveats import Caveat, TellingWeights, UnevenCoverage
 from fairtrial.core.showing import Shown
 from fairtrial.stats import Aggregate, AnswersTest, Equivalence, Interaction, Paired, RunMeansTest
 from fairtrial.stats.breakpoint import Breakpoint, Stated
+from fairtrial.stats.looks import Look
 from fairtrial.stats.units import Interval, Measured
 
 ANYTIME = "anytime-valid bets"  # the method whose intervals are valid whenever a run stopped
@@ -133,6 +134,7 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
     superiority: float | None
     detectable: Measured | None  # in 4 of 5 runs like this one
     detectable_rough: bool = False  # few cases account for the spread: others may show more, and then it is larger
+    look: Look | None = None  # of a plan with looks: level and p-values allow for all of them
     stated: Stated | None = None  # the largest difference of a case, where a suite or a command states one
     breakpoint: Breakpoint | None = None  # where nobody can tell, but could if no case lost more than this
     lower_is_better: bool = False
@@ -241,6 +243,7 @@ class ComparedArm(msgspec.Struct, frozen=True, kw_only=True):
     aggregate: Aggregate
     coverage: float
     failed: int
+    left: int | None = None  # the look at which it left a race
 
 
 class Silent(msgspec.Struct, frozen=True, kw_only=True):

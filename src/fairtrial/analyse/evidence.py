@@ -15,6 +15,7 @@ import numpy as np
 from fairtrial.analyse.case_table import Chosen
 from fairtrial.analyse.common import Common
 from fairtrial.analyse.score_table import SCORE, ArmScores, Ends, ScoreTable
+from fairtrial.analyse.stopping import strictest, watched
 from fairtrial.core import formatting
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.order import case_order
@@ -23,6 +24,7 @@ from fairtrial.stats import Bets, Between, ControlledMean, CrossedMean, Labelled
 from fairtrial.stats.breakpoint import Stated
 from fairtrial.stats.correction import why_uncorrectable
 from fairtrial.stats.crossed import sum_of
+from fairtrial.stats.looks import Look, Looked
 from fairtrial.stats.mean import ALPHA, Bounds, Estimate, Mean
 from fairtrial.stats.one_arm import limits
 
@@ -95,7 +97,8 @@ class Evidence:
             return None if largest is None else Stated(largest=largest, seen=seen)
         stated = Stated(largest=largest, seen=seen)
         if not stated.holds:
-            factor, unit = formatting.Scale(self.metric).factor, "" if self.metric else " points"
+            scale = formatting.Scale(self.metric)
+            factor, unit = scale.factor, "" if self.metric else scale.unit
             raise FairtrialError(
                 f"a case differs by {factor * seen:g}{unit}, more than the stated largest difference of "
                 f"{factor * largest:g}{unit}"
@@ -111,6 +114,27 @@ class Evidence:
     def estimate(self) -> Estimate:
         """Return the estimate that the verdict is based on."""
         return self._anytime or self._corrected or self._controlled or self._over(self.common, self._largest)
+
+    @cached_property
+    def claimed(self) -> Estimate:
+        """Return the estimate with the level and p-values that it may claim: of one of several looks, if planned."""
+        return self._at_look(self.estimate)
+
+    @property
+    def look(self) -> Look | None:
+        """Return which planned look this is; of two arms, the one that has seen less."""
+        return None if self.anytime else strictest(self.a.look, self.b.look)
+
+    def nominal(self, level: float) -> float:
+        """Return the level of this look by itself, where all looks together may err at a level."""
+        return level if self.look is None else self.look.nominal(level)
+
+    def _at_look(self, estimate: Estimate) -> Estimate:
+        return estimate if self.look is None else Looked(estimate, self.look)
+
+    def claimed_on(self, chosen: Chosen) -> Estimate:
+        """Return what may be claimed of the mean difference over some of the common cases."""
+        return self._at_look(self.estimate_on(chosen))
 
     def estimate_on(self, chosen: Chosen) -> Mean | CrossedMean:
         """Return the mean difference over some of the common cases, with the wordings as a random effect."""
@@ -179,7 +203,7 @@ class Evidence:
         return self._bets_on(self.common)
 
     def _bets_on(self, common: Common, family: int = 1) -> Anytime | None:
-        stopping = next((one for one in (self.a, self.b) if one.stop is not None), None)
+        stopping = next((one for one in (self.a, self.b) if watched(one.stop)), None)
         bounds = limits(self.scale, np.concatenate([common.a, common.b]))
         if stopping is None or len(stopping.source.runs) > 1 or not common.plain or not len(common.keys):
             return None

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from fairtrial.analyse.arm_scores import ArmScores
 from fairtrial.analyse.evidence import Anytime
-from fairtrial.stats import holm, holm_levels
+from fairtrial.stats import holm
+from fairtrial.stats.many import levels_of_verdicts
 from fairtrial.stats.mean import ALPHA, Estimate
 
 Pairs = Sequence[tuple[ArmScores, ArmScores]]
@@ -37,31 +38,11 @@ def shared_p_values(estimates: Sequence[Estimate], size: int) -> list[float | No
 
 
 def interval_levels(estimates: Sequence[Estimate], margin: float | None, alpha: float = ALPHA) -> list[float]:
-    """Return the level of each interval, so that the verdicts read off them have a family-wise error of at most 5 %.
-
-    This holds for the claims of a difference and for the claims of equivalence, each as a family. A pair that Holm's
-    procedure finds different gets the level at which it does; every other pair gets the stricter of the two levels, at
-    which neither a difference nor an equivalence can be claimed too often.
-    """
+    """Return the level of each interval, so that the verdicts read off them hold for all pairs together."""
     family = [estimate for estimate in estimates if not isinstance(estimate, Anytime)]
-    difference_levels = _holm_levels([estimate.p_value() for estimate in family], alpha)
-    equivalence_levels = (
-        _holm_levels([estimate.p_within(margin) for estimate in family], alpha)
-        if margin is not None
-        else difference_levels
-    )
-    chosen = iter(
-        for_difference
-        if (p := estimate.p_value()) is not None and p < for_difference
-        else min(for_difference, for_equivalence)
-        for estimate, for_difference, for_equivalence in zip(family, difference_levels, equivalence_levels, strict=True)
-    )
+    within = None if margin is None else [estimate.p_within(margin) for estimate in family]
+    chosen = iter(levels_of_verdicts([estimate.p_value() for estimate in family], within, alpha))
     return [estimate.level if isinstance(estimate, Anytime) else next(chosen) for estimate in estimates]
-
-
-def _holm_levels(p_values: Sequence[float | None], alpha: float) -> list[float]:
-    levels = iter(holm_levels([p for p in p_values if p is not None], alpha))
-    return [alpha if p is None else next(levels) for p in p_values]
 
 
 def adjusted_p_values(estimates: Sequence[Estimate]) -> list[float | None]:

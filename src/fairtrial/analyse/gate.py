@@ -248,7 +248,7 @@ def _at_level(
 ) -> Comparison:
     """Return the pair with the limit that decides about blocking at another level; the one for passing stays."""
     evidence = Evidence(scores, after, before, terms.metric, margin=terms.margin, largest=terms.largest, one_sided=True)
-    wide = evidence.estimate.interval(level)
+    wide = evidence.claimed.interval(level)
     if wide is None or pair.ci95 is None or evidence.anytime:
         return pair
     bounds = (wide[0], pair.ci95[1]) if _less_is_better(pair) else (pair.ci95[0], wide[1])

@@ -21,6 +21,7 @@ from fairtrial.analyse.caveats import (
 )
 from fairtrial.analyse.comparison import ANYTIME, Comparison
 from fairtrial.analyse.score_table import SCORE, ArmScores, RunSource, ScoreTable
+from fairtrial.analyse.stopping import watched
 from fairtrial.store.repeated import repeated_questions
 
 _FEW_CASES = 20
@@ -102,7 +103,7 @@ def _about_weights(scores: ScoreTable, pairs: Pairs, metric: str) -> Iterator[Ca
 
 
 def _about_telling_weights(scores: ScoreTable, pairs: Pairs, metric: str) -> Iterator[Caveat]:
-    """Yield the first pair whose differences go with the weights, with equal weights beside."""
+    """Yield the first pair whose differences go with the weights, and what equal weights would show."""
     if len(np.unique(scores.weights[scores.weights > 0])) < 2:
         return
     for a, b in pairs:
@@ -150,8 +151,13 @@ def _about_imports(scores: ScoreTable) -> Iterator[Caveat]:
 
 def _about_stopping(pairs: Pairs, comparisons: Sequence[Comparison]) -> Iterator[Caveat]:
     methods = [
-        pair.method for (a, b), pair in zip(pairs, comparisons, strict=True) if a.stop is not None or b.stop is not None
+        pair.method for (a, b), pair in zip(pairs, comparisons, strict=True) if watched(a.stop) or watched(b.stop)
     ]
+    looks = [pair.look for pair in comparisons if pair.look is not None]
+    if (planned := max((look.planned for look in looks), default=1)) > 1:
+        yield CountCaveat(what="looks_allowed_for", count=planned)
+    if (again := max((look.again for look in looks), default=1)) > 1:
+        yield CountCaveat(what="looked_again", count=again)
     if methods:
         yield PlainCaveat(what="stopping_allowed_for" if set(methods) == {ANYTIME} else "stopping_ignored")
 

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from fairtrial.analyse.stopping import Adjust
+from fairtrial.analyse.stopping import Adjust, adjustments
 from fairtrial.analyse.stored_run import StoredRun
-from fairtrial.analyse.summary import adjustment
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.registry import nearest
 from fairtrial.core.showing import Shown
@@ -45,8 +44,8 @@ def by_kind(run: StoredRun, by: str | None = None) -> KindMeans:
     means: dict[str, dict[str, dict[str, Aggregate]]] = {}
     if members:
         scores = totals.case_scores(run.store, run.id, run.plan.id, run.record.scoring)
-        adjust = adjustment(run.record, run.plan, run.settings)
-        arms = [(arm.name, _CaseMeans(scores[arm.position], adjust)) for arm in run.plan_arms if arm.position in scores]
+        adjust, known = adjustments(run.store, run.record, run.plan), [a for a in run.plan_arms if a.position in scores]
+        arms = [(arm.name, _CaseMeans(scores[arm.position], adjust(arm.position))) for arm in known]
         means = {name: {kind: _means(arms, cases) for kind, cases in kinds.items()} for name, kinds in members.items()}
     return KindMeans(
         means=means,
@@ -69,7 +68,7 @@ class _CaseMeans:
         """Return the mean over those of the cases that have a score."""
         own = [self._places[case] for case in cases if case in self._places]
         clusters = None if self._clusters is None else self._clusters[own]
-        plain = aggregate(self._values[own], self._weights[own], clusters)
+        plain = aggregate(self._values[own], self._weights[own], clusters, alpha=self._adjust.alpha)
         if plain.count < 2:
             return plain  # one case has no interval, whenever the run stopped
         return self._adjust(plain, {self._scores.positions[place]: self._scores.means[place] for place in own}, (0, 1))

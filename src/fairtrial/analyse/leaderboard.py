@@ -54,6 +54,7 @@ class Contender(msgspec.Struct, frozen=True, kw_only=True):
     rank: int
     worst_rank: int
     to_first: Distance | None  # None for the first itself
+    left: int | None = None  # the look at which it left a race that went on
 
 
 class Detectable(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,6 +181,7 @@ def table_leaderboard(scores: ScoreTable, metric: str | None = None) -> Leaderbo
     return _leaderboard(
         {arm.label: scores.aggregate(arm, metric) for arm in arms},
         decisions,
+        left={arm.label: arm.left for arm in arms if arm.left is not None},
         metric=metric,
         sign=_sign(arms, metric),
         margin=margin,
@@ -202,6 +204,7 @@ def comparison_leaderboard(comparisons: Comparisons) -> Leaderboard | None:
     return _leaderboard(
         scored,
         [pair for pair in comparisons.pairs if pair.a in scored and pair.b in scored],
+        left={one.label: one.left for one in comparisons.standings if one.left is not None},
         metric=comparisons.metric,
         sign=-1 if comparisons.pairs[0].lower_is_better else 1,
         margin=comparisons.margin,
@@ -220,14 +223,16 @@ def _leaderboard(
     means: Mapping[str, Aggregate],
     pairs: Sequence[Comparison],
     *,
+    left: Mapping[str, int],
     metric: str,
     sign: int,
     margin: float | None,
     silent: list[Silent],
     failed: int,
 ) -> Leaderboard:
+    """`left` is the look at which arms left a race: those that stayed longer come first, whatever their means."""
     distances = _distances(pairs)
-    order = sorted(means, key=lambda label: by_mean(sign * (means[label].mean or 0.0)))
+    order = sorted(means, key=lambda label: (-left.get(label, math.inf), by_mean(sign * (means[label].mean or 0.0))))
     first = order[0] if order else ""
     ranks = {label: _ranks(distances.get(label, {}), len(order)) for label in order}
     tied = [pair for pair in _undecided(pairs, first) if ranks[_other(pair, first)][0] == 1]
@@ -241,6 +246,7 @@ def _leaderboard(
                 aggregate=means[label],
                 rank=ranks[label][0],
                 worst_rank=ranks[label][1],
+                left=left.get(label),
                 to_first=None if label == first else distances[label][first],
             )
             for label in order

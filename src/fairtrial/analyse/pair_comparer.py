@@ -68,6 +68,7 @@ class PairComparer:
         What would tell two arms apart is included for a pair with the `leading` arm too.
         """
         evidence = self.evidence
+        level = evidence.nominal(level)
         estimate, common, a, b, metric = evidence.estimate, evidence.common, evidence.a, evidence.b, evidence.metric
         interval = estimate.interval(level)
         verdict = read_verdict(interval, evidence.sign, self._margin)
@@ -77,6 +78,7 @@ class PairComparer:
         spread = float(np.std(common.d, ddof=1)) if len(common.keys) > 1 else None
         plain = evidence.plain
         mean_a, mean_b = evidence.means
+        could_stop = evidence.anytime or evidence.look is not None  # other tests do not allow for that
         return Comparison(
             a=a.label,
             b=b.label,
@@ -86,10 +88,11 @@ class PairComparer:
             difference=estimate.mean,
             ci95=interval,
             level=1 - level,
-            p_value=estimate.p_value(),
+            p_value=evidence.claimed.p_value(),
             p_adjusted=adjusted,
             comparisons=family,
             primary=primary,
+            look=evidence.look,
             std_err=None if evidence.anytime else getattr(estimate, "std_err", None),
             std_dev=spread,
             method=_method(evidence, plain, level),
@@ -108,16 +111,16 @@ class PairComparer:
             breakpoint=_breakpoint(estimate, level) if verdict == "cannot tell" and (whole or leading) else None,
             detectable_rough=is_rough(plain) and not evidence.anytime,
             lower_is_better=evidence.sign < 0,
-            equivalence=self._equivalence(estimate, interval),
+            equivalence=self._equivalence(evidence.claimed, interval),
             failures=failures,
             labels=evidence.labels,
             variance_saved=evidence.saved,
             wordings=evidence.wordings,
             as_judged=common.difference(evidence.scale) if evidence.labels else None,
             robustness=_robustness(common, fixed_wordings=evidence.wordings > 0)
-            if whole and len(common.keys) > 1 and not evidence.anytime
+            if whole and len(common.keys) > 1 and not could_stop
             else [],
-            paired_t=None if evidence.anytime else _paired_t(common.d),
+            paired_t=None if could_stop else _paired_t(common.d),
             on_this_case=self._on_this_case(family) if plain.count == 1 and not evidence.anytime else None,
             groups=self._every_group(family) if whole else [],
             differs=list(self._differs(family)) if whole else [],
@@ -156,8 +159,9 @@ class PairComparer:
         common = self.evidence.common
         levels = difficulties_of(self.evidence.scores.facts, common.keys)
         known = {group.value for group in found if group.by == "difficulty"}
+        could_stop = self.evidence.anytime or self.evidence.look is not None
         small = {value: common.some(chosen) for value, chosen in levels.items() if value not in known}
-        found += [_small_group(value, some, anytime=self.evidence.anytime) for value, some in small.items()]
+        found += [_small_group(value, some, could_stop=could_stop) for value, some in small.items()]
         attributes = list(self.evidence.scores.facts.attributes)
         places = {value: place for place, value in enumerate(sorted(levels, key=in_order))}
         return sorted(
@@ -176,7 +180,7 @@ class PairComparer:
             if evidence.anytime:
                 yield from self._groups_whenever_stopped(by, values, parts * len(values))
                 continue
-            means = [evidence.estimate_on(chosen) for chosen in values.values()]
+            means = [evidence.claimed_on(chosen) for chosen in values.values()]
             adjusted = [None if p is None else min(1.0, p * parts) for p in adjusted_p_values(means)]
             rows = zip(values.items(), means, interval_levels(means, None, ALPHA / parts), adjusted, strict=True)
             for (value, chosen), mean, level, p in rows:
@@ -189,7 +193,7 @@ class PairComparer:
                     ci95=interval,
                     p_value=p,
                     count=int(np.sum(chosen)),
-                    paired_t=_paired_t(evidence.common.d[chosen]),
+                    paired_t=None if evidence.look else _paired_t(evidence.common.d[chosen]),
                 )
 
     def _groups_whenever_stopped(
@@ -222,7 +226,7 @@ class PairComparer:
                 testable = {tag: test for tag, test in tests.items() if test is not None}
                 adjusted = holm([test.p_value for test in testable.values()])
                 for (tag, test), p in zip(testable.items(), adjusted, strict=True):
-                    yield Differs(by=by, value=tag, p_value=min(1.0, p * parts), test=test)
+                    yield Differs(by=by, value=tag, p_value=self._looked(min(1.0, p * parts)), test=test)
                 continue
             codes = np.full(len(common.keys), -1)
             for number, chosen in enumerate(values.values()):
@@ -230,7 +234,11 @@ class PairComparer:
             labelled = common.some(codes >= 0)
             overall = interaction(labelled.d, codes[codes >= 0], labelled.clusters, labelled.weights)
             if overall is not None:
-                yield Differs(by=by, value="", p_value=min(1.0, overall.p_value * parts), test=overall)
+                p = self._looked(min(1.0, overall.p_value * parts))
+                yield Differs(by=by, value="", p_value=p, test=overall)
+
+    def _looked(self, p: float) -> float:
+        return p if self.evidence.look is None else self.evidence.look.p_value(p)
 
     def _on_this_case(self, family: int) -> OnThisCase | None:
         """Compare the answers to the only common case, which are a sample of what the arms say to it."""
@@ -252,8 +260,8 @@ class PairComparer:
         return run_means_test([value for _, value in means[0]], [value for _, value in means[1]])
 
 
-def _small_group(value: str, common: Common, *, anytime: bool) -> KindDifference:
-    """Return a difficulty with too few cases for an interval; `anytime`: where the run could stop at any case."""
+def _small_group(value: str, common: Common, *, could_stop: bool) -> KindDifference:
+    """Return a difficulty with too few cases for an interval; `could_stop`: where the run could stop early."""
     return KindDifference(
         by="difficulty",
         value=value,
@@ -262,7 +270,7 @@ def _small_group(value: str, common: Common, *, anytime: bool) -> KindDifference
         ci95=None,
         p_value=None,
         count=len(common.keys),
-        paired_t=None if anytime else _paired_t(common.d),
+        paired_t=None if could_stop else _paired_t(common.d),
     )
 
 

@@ -18,7 +18,7 @@ from fairtrial.analyse.arm_scores import SCORE, TAKEN, ArmScores, Ends, RunSourc
 from fairtrial.analyse.case_table import CaseTable, Floats, Ints, PlanCases
 from fairtrial.analyse.common import Common, common_cases
 from fairtrial.analyse.matching import matched
-from fairtrial.analyse.stopping import whenever_stopped
+from fairtrial.analyse.stopping import left_race, looks_reached, strictest, watched, whenever_stopped
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import Arm
@@ -100,8 +100,9 @@ class ScoreTable(NamedTuple):
         values = means[rows]
         clusters = None if self.clusters is None else self.clusters[rows]
         scale = arm.scales.get(metric, (0.0, 1.0))
-        estimate = aggregate(values, self.weights[rows], clusters, scale=scale, alpha=alpha, one_sided=one_sided)
-        if arm.stop is None or len(arm.source.runs) > 1 or not len(rows):
+        level = alpha if arm.look is None else arm.look.nominal(alpha)
+        estimate = aggregate(values, self.weights[rows], clusters, scale=scale, alpha=level, one_sided=one_sided)
+        if not watched(arm.stop) or len(arm.source.runs) > 1 or not len(rows):
             return estimate
         known = (metric, failures, alpha, rows.tobytes())
         if known not in arm.whenever_stopped:
@@ -212,12 +213,16 @@ def _read_plan(
     judges = {(key, prompt) for _, key, prompt in judges_asked(run.store, run.id, run.record.scoring)}
     planned = totals.planned_trials(run.store, run.plan.id, run.plan_arms)
     stop = msgspec.convert(run.settings.get("stop"), StopSpec | None)
+    looks = looks_reached(run.store, run.id, run.settings, run.plan.case_count)
+    left = left_race(run.status, stop, looks)
     special = [] if scoring.get("scorer") else [n for n, scorer in enumerate(cases.scorers) if scorer]
     for entry, arm, trials in zip(arms, run.plan_arms, planned, strict=True):
         # Trials that a stopped run did not need are not missing.
         entry.planned += 0 if run.status == "stopped" else trials
         entry.judges |= judges
         entry.stop = entry.stop or stop
+        entry.look = strictest(entry.look, looks.get(arm.position))
+        entry.left = entry.left or left.get(arm.position)
         everywhere = msgspec.json.encode(scoring.get("scorer") or arm.scorer, order="deterministic")
         entry.places[rows] = np.arange(len(rows))
         entry.scorers[rows] = scorers.setdefault(everywhere, len(scorers))

@@ -16,11 +16,12 @@ from fairtrial.analyse.judging import Judging, judging
 from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.analyse.lift import Lift, lifts
 from fairtrial.analyse.sent import refused_params, sent_params
-from fairtrial.analyse.stopping import Adjust, could_stop, whenever_stopped
+from fairtrial.analyse.stopping import Adjust, adjustments, again_of, left_race, looks_reached, stop_of
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.analyse.tools import ToolSummary, arm_tools
 from fairtrial.core.money import Cost
 from fairtrial.core.score import Scale
+from fairtrial.core.settings import LookAgain, StopSpec
 from fairtrial.stats import Aggregate, aggregate
 from fairtrial.stats.one_arm import limits
 from fairtrial.stats.passes import pass_at_k, pass_hat_k
@@ -28,7 +29,6 @@ from fairtrial.stats.per_arm import PER_ARM, mean_sd, pooled_sd
 from fairtrial.stats.units import Measured
 from fairtrial.store import ledger, totals
 from fairtrial.store.late import late_total
-from fairtrial.store.records import PlanRecord, RunRecord
 from fairtrial.store.repeated import repeated_questions
 from fairtrial.store.totals import ArmTotals, CaseScores
 
@@ -88,6 +88,7 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     judge_verdicts: int = 0
     judge_calls: int = 0  # fewer than the verdicts if some were reused from an earlier scoring
     judge_cost: Cost = Cost()
+    left: int | None = None  # the look at which it left a race that went on
     labels: ArmLabels | None = None
     tools: ToolSummary | None = None
     statistics: dict[str, Measured | None] = {}  # of `stats.per_arm`, by name
@@ -116,6 +117,14 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
         return self.scored / self.trials if self.trials else 0.0
 
 
+class Saved(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run that stopped early did not need, at the price of the answers and verdicts that it has."""
+
+    trials: int
+    of: int
+    usd: float | None  # None where prices are unknown
+
+
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Summary of one run."""
 
@@ -138,14 +147,29 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     late: int = 0  # answers and verdicts that came when another session had taken over the run: in what was spent only
     late_cost: Cost = Cost()
     limited: bool = False  # whether some cases are for some targets or conditions only
-    could_stop: bool = False  # as soon as it was sure: then intervals are valid whenever it stopped
+    saved: Saved | None = None  # what stopping early saved
+    again: LookAgain | None = None  # which run that was looked at before it extends
+    stop: StopSpec | None = None  # when it could stop early: then intervals are valid all the same
     repeated: int = 0  # cases that repeat the question of another one, without a cluster
     asked: AskedCases | None = None  # which cases it has, if not all
 
 
 def ranked(arms: Sequence[ArmSummary]) -> list[ArmSummary]:
-    """Return the arms sorted by mean score, best first; arms without a score come last."""
-    return sorted(arms, key=lambda arm: by_mean(arm.aggregate.mean))
+    """Return the arms by mean score, best first; those that left a race come after the others, no score last."""
+    return sorted(arms, key=lambda arm: (-math.inf if arm.left is None else -arm.left, by_mean(arm.aggregate.mean)))
+
+
+def _saved(arms: Sequence[ArmSummary]) -> Saved:
+    """Return what stopping early saved, arm by arm."""
+    usd = 0.0
+    known = True
+    for arm in arms:
+        cost, ended = arm.cost + arm.judge_cost, arm.trials - arm.waiting
+        known = known and cost.usd is not None and ended > 0
+        usd += arm.waiting * (cost.usd or 0.0) / max(1, ended)
+    return Saved(
+        trials=sum(arm.waiting for arm in arms), of=sum(arm.trials for arm in arms), usd=usd if known else None
+    )
 
 
 def by_mean(mean: float | None) -> float:
@@ -162,8 +186,9 @@ def summarise(run: StoredRun, baseline: str | None = None) -> RunSummary:
     latencies = totals.latencies(store, record.id)
     scores = totals.case_scores(store, record.id, plan.id, record.scoring)
     settings: dict[str, Any] = msgspec.json.decode(record.settings)
-    adjust = adjustment(record, plan, settings)
-    aggregates = [_aggregate(scores.get(arm.position), adjust) for arm in plan_arms]
+    adjust, stop = adjustments(store, record, plan), stop_of(settings)
+    left = left_race(record.status, stop, looks_reached(store, record.id, settings, plan.case_count))
+    aggregates = [_aggregate(scores.get(arm.position), adjust(arm.position)) for arm in plan_arms]
     metrics = totals.metric_scores(store, record.id, plan.id, record.scoring)
     judged = totals.judge_totals(store, record.id, record.scoring)
     labels = arm_labels(store, record)
@@ -192,10 +217,11 @@ def summarise(run: StoredRun, baseline: str | None = None) -> RunSummary:
                 prompt_tokens=total.prompt_tokens,
                 completion_tokens=total.completion_tokens,
                 latency_ms=_latency(latencies.get(arm.position, ())),
+                left=left.get(arm.position),
                 params=sent_params(record, arm),
                 left_out=refused_params(record, arm),
                 metrics={
-                    name: _metric(found, scores.get(arm.position), adjust)
+                    name: _metric(found, scores.get(arm.position), adjust(arm.position))
                     for name, found in metrics.get(arm.position, {}).items()
                 },
                 judge_verdicts=judges.verdicts,
@@ -205,7 +231,7 @@ def summarise(run: StoredRun, baseline: str | None = None) -> RunSummary:
                 tools=tools.get(arm.position),
                 statistics=_statistics(scores.get(arm.position)),
                 answered_by=unlike_asked(arm.target, (total.first_model, total.last_model)),
-                passes=_passes(scores.get(arm.position), adjust),
+                passes=_passes(scores.get(arm.position), adjust(arm.position)),
             )
         )
     return RunSummary(
@@ -228,23 +254,19 @@ def summarise(run: StoredRun, baseline: str | None = None) -> RunSummary:
         late=late,
         late_cost=late_cost,
         limited=bool(cases.limited),
-        could_stop=could_stop(settings),
+        saved=_saved(arms) if record.status == "stopped" and stop is not None else None,
+        stop=stop,
+        again=again_of(settings),
         repeated=repeated_questions(store, plan, plan_arms),
         asked=asked_cases(store, record, plan),
     )
 
 
-def adjustment(record: RunRecord, plan: PlanRecord, settings: dict[str, Any]) -> Adjust:
-    """Return how to adjust aggregates: not at all, or to be valid whenever the run stopped if it could stop early."""
-    if not could_stop(settings):
-        return lambda plain, means, bounds: plain
-    return lambda plain, means, bounds: whenever_stopped(plain, means, record.order_key, plan.case_count, bounds)
-
-
 def _aggregate(scores: CaseScores | None, adjust: Adjust) -> Aggregate:
     """Average over repeats of each case first, then over cases."""
     cases = scores or CaseScores()
-    plain = aggregate(cases.means, cases.weights, cases.clusters if cases.clustered else None)
+    clusters = cases.clusters if cases.clustered else None
+    plain = aggregate(cases.means, cases.weights, clusters, alpha=adjust.alpha)
     return adjust(plain, dict(zip(cases.positions, cases.means, strict=True)), (0.0, 1.0))
 
 
@@ -270,7 +292,7 @@ def _passes(scores: CaseScores | None, adjust: Adjust) -> list[Passes]:
 
 
 def _over_cases(values: Any, scores: CaseScores, clusters: Any, adjust: Adjust) -> Aggregate:
-    plain = aggregate(values, scores.weights, clusters)
+    plain = aggregate(values, scores.weights, clusters, alpha=adjust.alpha)
     return adjust(plain, dict(zip(scores.positions, map(float, values), strict=True)), (0.0, 1.0))
 
 
@@ -297,7 +319,8 @@ def _metric(metric: totals.MetricScores, scores: CaseScores | None, adjust: Adju
     if scores is not None and scores.clustered:
         cluster_of = dict(zip(scores.positions, scores.clusters, strict=True))
         clusters = [cluster_of.get(case, f"\0{case}") for case in means]  # other tools: no score, but a metric
-    result = aggregate(list(means.values()), list(metric.weights.values()), clusters, scale=metric.scale)
+    weights = list(metric.weights.values())
+    result = aggregate(list(means.values()), weights, clusters, scale=metric.scale, alpha=adjust.alpha)
     result = adjust(result, means, limits(metric.scale, np.asarray(list(means.values()))))
     assert result.mean is not None
     values = np.asarray([[metric.counts[case], mean, metric.squares[case]] for case, mean in means.items()]).T

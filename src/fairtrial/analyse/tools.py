@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from fairtrial.analyse.stopping import Adjust
@@ -55,7 +57,7 @@ class _Sums:
 
     def summary(self, adjust: Adjust) -> ToolSummary:
         means = {case: sum(values) / len(values) for case, values in self.scores.items()}
-        plain = aggregate(list(means.values()), [self.weights[case] for case in means])
+        plain = aggregate(list(means.values()), [self.weights[case] for case in means], alpha=adjust.alpha)
         return ToolSummary(
             answers=self.answers,
             used=self.used,
@@ -68,12 +70,14 @@ class _Sums:
         )
 
 
-def arm_tools(store: Store, record: RunRecord, arms: tuple[Arm, ...], adjust: Adjust) -> dict[int, ToolSummary]:
-    """Return the tool use by arm position, for arms with MCP servers."""
+def arm_tools(
+    store: Store, record: RunRecord, arms: tuple[Arm, ...], adjust: Callable[[int], Adjust]
+) -> dict[int, ToolSummary]:
+    """Return the tool use by arm position, for arms with MCP servers; `adjust` is how to adjust the means of each."""
     sums = {arm.position: _Sums(arm.condition) for arm in arms if arm.condition.mcp}
     if not sums:
         return {}
     for row in totals.tool_rows(store, record.id, record.plan_id, record.scoring):
         if row.arm_position in sums:
             sums[row.arm_position].add(row)
-    return {position: found.summary(adjust) for position, found in sums.items()}
+    return {position: found.summary(adjust(position)) for position, found in sums.items()}

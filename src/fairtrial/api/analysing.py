@@ -66,16 +66,18 @@ def power(
     margin: float | Sequence[float] = (),
     arms: tuple[str, str] | None = None,
     power: float = 0.8,
+    looks: int = 0,
     store: str | None = None,
 ) -> Power:
     """Estimate how many cases or repeats are needed to detect a difference; `delta` and `margin` are in points of 100.
 
+    With `looks`, also of how many a run with that many planned looks asks on average.
     The numbers allow for the uncertainty of the spread measured in the runs: the fewer cases, the more are needed.
     """
     scores = scores_given(runs, store)
     deltas = DELTAS if delta is None else [from_points("delta", one, FEWEST_POINTS) for one in listed(delta)]
     margins = [from_points("margin", one, FEWEST_POINTS) for one in listed(margin)]
-    return plan_power(scores, choose(scores, arms or ()), deltas=deltas, margins=margins, beta=1 - power)
+    return plan_power(scores, choose(scores, arms or ()), deltas=deltas, margins=margins, beta=1 - power, looks=looks)
 
 
 def variance(run: AnyRun = "latest", *, case_cost: float = 1.0, store: str | None = None) -> Variance:

@@ -18,6 +18,7 @@ import click
 from click.core import ParameterSource
 
 from fairtrial.cli.interrupts import installed
+from fairtrial.config.run_options import LOOKS, MOST_LOOKS
 
 if TYPE_CHECKING:
     from fairtrial.analyse.run import Run
@@ -168,6 +169,12 @@ run_options = together(  # of commands that run a suite
     timeout_option,
     option("--limit", type=click.IntRange(min=1), help="Only N cases, drawn at random: the same each time."),
     option("--first", type=click.IntRange(min=1), help="Only the first N cases."),
+    option(
+        "--more",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="The cases of the latest run of SUITE and N more: the next look at the same question.",
+    ),
     option("--case", "cases", multiple=True, metavar="ID", help="Only this case; may be repeated."),
     option("--target", "targets", multiple=True, metavar="T", help="Only this target; may be repeated."),
     option("--condition", "conditions", multiple=True, metavar="C", help="Only this condition; may be repeated."),
@@ -178,7 +185,17 @@ run_options = together(  # of commands that run a suite
         type=click.Choice(["decided", "equivalent"]),
         help="Stop early, as soon as this is certain. The price: wider intervals, even if nothing is stopped.",
     ),
-    option("--margin", type=Margin(), help="Difference that does not matter, in points; for --stop-when."),
+    option("--margin", type=Margin(), help="Difference that does not matter, in points; with --stop-when or --looks."),
+    option(
+        "--looks",
+        type=click.IntRange(min=0, max=MOST_LOOKS),
+        is_flag=False,
+        flag_value=LOOKS,
+        metavar="[N]",
+        help=f"Plan N looks (default {LOOKS}), and stop at the first one that answers the question.",
+    ),
+    option("--race", is_flag=True, default=None, help="Ask no more of an arm that a look shows to be worse."),
+    option("--gap", type=Margin(), help="Difference that looks are for, in points; stop if it cannot show any more."),
     option("--cache", is_flag=True, default=None, help="Reuse answers to the same trials from earlier runs."),
     option("--dry-run", is_flag=True, help="Show what would be run and what it may cost, and stop."),
     session_options,
@@ -248,8 +265,12 @@ class EndingOptions:
         quiet: bool = False,
         plain: bool = False,
         show_result: Callable[[Run], bool] | None = None,
+        file: str | None = None,
     ) -> None:
-        """`show_result` prints what the user came for instead of the run's page, and says whether it could."""
+        """`show_result` prints what the user came for instead of the run's page, and says whether it could.
+
+        `file` is the suite that was run, for commands to suggest.
+        """
         self.outputs, self.as_json, self.quiet, self.plain = outputs, as_json, quiet, plain
-        self.show_result = show_result
+        self.show_result, self.file = show_result, file
         self.started = time.monotonic()

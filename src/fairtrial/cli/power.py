@@ -13,7 +13,7 @@ from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import table
 from fairtrial.core.formatting import number
 from fairtrial.core.many_arms import MOST_ARMS, is_large
-from fairtrial.present.words.planning import NEEDED, power_line, power_table
+from fairtrial.present.words.planning import LOOKS_FOR, NEEDED, looks_line, looks_table, power_line, power_table
 from fairtrial.reports.json import power_document
 
 _MAX_SHOWN = 10
@@ -25,6 +25,7 @@ def show_power(
     deltas: tuple[float, ...],
     margins: tuple[float, ...],
     power: float,
+    looks: int | None,
     store: str | None,
     as_json: bool,
 ) -> None:
@@ -32,7 +33,8 @@ def show_power(
     scores = read_scores(find_sources(runs, open_store(store)))
     differences = [delta / 100 for delta in deltas] or DELTAS
     allowed_losses = [margin / 100 for margin in margins]
-    plan = plan_power(scores, choose(scores, arms or ()), deltas=differences, margins=allowed_losses, beta=1 - power)
+    pairs = choose(scores, arms or ())
+    plan = plan_power(scores, pairs, deltas=differences, margins=allowed_losses, beta=1 - power, looks=looks or 0)
     if as_json:
         print_json(power_document(plan))
         return
@@ -53,6 +55,11 @@ def _print_pair(pair: PairPower, power: float) -> None:
     console.print(Text(power_line(pair, power)))
     columns, rows = power_table(pair)
     console.print(table(columns, rows, names=(NEEDED,)))
+    if pair.with_looks:
+        console.print()
+        console.print(Text(looks_line(pair.with_looks[0].planned, power)))
+        columns, rows = looks_table(pair.with_looks)
+        console.print(table(columns, rows, names=(LOOKS_FOR,)))
     for row in pair.for_margin:
         console.print(
             f"If they do not differ: {row.equivalent:,} cases show equivalence within {number(row.margin)} points, "

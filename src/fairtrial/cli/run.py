@@ -17,6 +17,8 @@ from fairtrial.cli.calibrate import how_to_calibrate
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.finish import Ending, check_outputs, exit_code
+from fairtrial.cli.more import more_cases
+from fairtrial.cli.options import from_points
 from fairtrial.cli.rerun import watch_suite
 from fairtrial.cli.start import open_store, raise_open_file_limit, run_coroutine, tune_garbage_collector
 from fairtrial.cli.watch import watcher
@@ -42,8 +44,11 @@ def run_file(suite: str, watch: bool, **options: Any) -> int:
     context = click.get_current_context()
     if watch:
         check_outputs(options["outputs"])
-        if options["runs"] > 1 or options["dry_run"] or options["stop_when"]:
-            raise click.UsageError("--watch cannot be combined with --runs, --dry-run or --stop-when")
+        stops = any(options[name] for name in ("stop_when", "looks", "race", "gap"))
+        if options["runs"] > 1 or options["dry_run"] or stops:
+            raise click.UsageError(
+                "--watch cannot be combined with --runs, --dry-run, --stop-when, --looks, --race or --gap"
+            )
         return watch_suite(suite, _arguments(context))
     return run_loaded(lambda chosen, whole: pipeline.load(suite, chosen, whole=whole), suite, **options)
 
@@ -71,18 +76,24 @@ def run_loaded(
     check_outputs(outputs)
     where = where_of(engine, workers)
     load_dotenv(file)
-    if options["margin"] is not None:
-        if options["stop_when"] is None:
-            raise click.UsageError("--margin needs --stop-when")
-        options["margin"] /= 100
+    if options["margin"] is not None and not any(options[name] for name in ("stop_when", "looks", "race")):
+        raise click.UsageError("--margin needs --stop-when or --looks")
+    for name in ("margin", "gap"):
+        options[name] = from_points(options[name], "")
+    more = options.pop("more")
+    if more is not None:
+        options |= more_cases(load(RunOptions(), True), open_store(store), more, options)
     loaded = load(RunOptions(**options), dry_run)
     if runs > 1 and loaded.settings.cache:
         raise click.UsageError("--runs and --cache cannot be combined: the runs of a series must be independent")
     if runs > 1 and loaded.settings.stop:
-        raise click.UsageError("--runs and --stop-when cannot be combined: the runs of a series must be complete")
+        raise click.UsageError(
+            "--runs cannot be combined with --stop-when or looks, as the runs of a series must be complete; "
+            "--looks 0 takes none, although a suite plans some"
+        )
     if dry_run:
         return _show_plan(loaded, as_json=as_json)
-    ending = Ending(outputs=outputs, as_json=as_json, quiet=quiet, plain=plain, show_result=show_result)
+    ending = Ending(outputs=outputs, as_json=as_json, quiet=quiet, plain=plain, show_result=show_result, file=file)
     return run_suite(loaded, ending, runs=runs, store=store, where=where)
 
 

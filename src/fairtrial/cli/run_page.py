@@ -278,11 +278,18 @@ def _parts(shown: KindTable, width: int) -> list[KindTable]:
     ]
 
 
-def print_next(run: Run, summary: RunSummary, *, stored: bool = False, needed: bool = False) -> None:
-    """Print what to do next on stderr; with `needed`, only what it takes to complete the run."""
+def print_next(
+    run: Run,
+    summary: RunSummary,
+    *,
+    stored: bool = False,
+    needed: bool = False,
+    more: Sequence[tuple[str, str]] = (),
+) -> None:
+    """Print what to do next on stderr, `more` first; with `needed`, only what it takes to complete the run."""
     commands = to_complete(run, summary)
     if not needed:
-        commands += _to_look(run, summary, stored=stored)
+        commands += [*more, *_to_look(run, summary, stored=stored)]
     print_commands(Console(stderr=True), commands)
 
 

@@ -192,7 +192,8 @@ def _title(progress: Progress, repeats: list[int]) -> list[str]:
     if not progress.title:
         return []
     arms = counted(len(progress.arms), "arm")
-    shapes = {(arm.total, times) for arm, times in zip(progress.arms, repeats, strict=True)}
+    racing = [(arm, times) for arm, times in zip(progress.arms, repeats, strict=True) if arm.left is None]
+    shapes = {(arm.total, times) for arm, times in racing}
     if len(shapes) > 1 or progress.growing:
         return [progress.title, arms]
     ((trials, times),) = shapes
@@ -206,17 +207,18 @@ def _arm_lines(arms: list[ArmProgress], width: int, repeats: list[int]) -> list[
 
     names = short_names([arm.name for arm in arms], max(12, width // 3))
     name_width = max(Text(name).cell_len for name in names)
-    counts = [f"{arm.done:,} of {arm.total:,}" for arm in arms]
+    counts = [arm.left_words or f"{arm.done:,} of {arm.total:,}" for arm in arms]
     scores = [_score(arm, times) for arm, times in zip(arms, repeats, strict=False)]
     bad = [f"  {arm.failed + arm.unscored} ✗" if arm.failed + arm.unscored else "" for arm in arms]
-    widest = max(len(f"{arm.total:,} of {arm.total:,}") for arm in arms)  # so that the bars do not change while it runs
+    most = max(arm.total for arm in arms)
+    widest = max(len(f"{most:,} of {most:,}"), *map(len, counts))  # so that the bars do not change while it runs
     rest = widest + _SCORE_WIDTH + max(map(len, bad)) + 5
     bar = min(_MOST_BAR, width - 2 - name_width - rest)
     lines = []
     for arm, name, count, score, lost in zip(arms, names, counts, scores, bad, strict=True):
         line = Text(f" {name}{' ' * (name_width - Text(name).cell_len)} ")
         if bar >= _MIN_BAR:
-            drawn = filled(arm.done / max(1, arm.total), bar)
+            drawn = filled(arm.done / max(1, arm.total if arm.left is None else most), bar)
             line.append(drawn.rstrip("░"))
             line.append("░" * (bar - len(drawn.rstrip("░"))), QUIET)
         line.append(f"  {count:>{widest}}")

@@ -24,7 +24,7 @@ def warnings(suite: CheckedSuite) -> list[str]:
     messages = [*suite.notes, *_confounded_prompts(suite), *_unseen_pages(suite), *_dropped_params(suite)]
     messages += [*_of_targets(suite), *_dropped_files(suite), *_unconfined_code(suite)]
     messages += [known.words for known in ending_models(suite) if known.level != "note"]
-    messages += [_STOPPING] if suite.settings.stop is not None else []
+    messages += [_STOPPING] if suite.settings.stop is not None and not suite.settings.stop.looks else []
     messages += [repeated_words(suite.repeated, suite.case_count)] if suite.repeated else []
     for judge in suite.settings.judges:
         temperature = judge.params.get("temperature")

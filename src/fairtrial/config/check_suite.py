@@ -18,15 +18,15 @@ from fairtrial.config.money import check_prices
 from fairtrial.config.resolve import resolve_arms
 from fairtrial.config.run_options import RunOptions
 from fairtrial.config.source import SuiteSource
+from fairtrial.config.stop_rule import stop_rule
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, ProblemsError
 from fairtrial.core.functions import is_given
-from fairtrial.core.many_arms import MOST_ARMS
 from fairtrial.core.mistakes import sentence_of
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import functions_in, read
 from fairtrial.core.providers import api_kinds
-from fairtrial.core.settings import FEWEST_CASES, Settings, StopSpec, target_specs
+from fairtrial.core.settings import Settings
 from fairtrial.text.printable import name_problem
 
 _CHECK_TEXTS = ("text", "contains", "matches", "value", "option", "press")
@@ -58,7 +58,7 @@ def _checked(suite: S, source: SuiteSource, options: RunOptions, *, whole: bool)
     if source.problems:
         raise ProblemsError(sorted(source.hidden_problems(), key=lambda found: (found.file != source.file, found.line)))
     check_prices(suite.arms, suite.settings)
-    suite.settings = msgspec.structs.replace(suite.settings, stop=_stop_rule(suite))
+    suite.settings = msgspec.structs.replace(suite.settings, stop=stop_rule(suite, document))
     return suite
 
 
@@ -216,27 +216,3 @@ def _dataset_usable(source: SuiteSource, dataset: DatasetEntry) -> bool:
     for key, message in problems:
         source.problem(("dataset", *key.split(".", 1)), message)
     return not problems
-
-
-def _stop_rule(suite: CheckedSuite) -> StopSpec | None:
-    """Return the stopping rule of the run options, or None; raise if this suite cannot stop early."""
-    when, margin = suite.options.stop_when, suite.options.margin
-    if when is None:
-        return None
-    if when == "equivalent" and margin is None:
-        raise FairtrialError("--stop-when equivalent needs --margin")
-    if len(suite.arms) < 2:
-        raise FairtrialError("stopping early needs at least two arms to compare: this suite has one")
-    if len(suite.arms) > MOST_ARMS:
-        raise FairtrialError(
-            f"stopping early compares every pair of arms again and again, which takes at most {MOST_ARMS} arms: this "
-            f"suite has {len(suite.arms)}"
-        )
-    if any(case.cluster is not None or case.weight != 1 for case in suite.cases()):
-        raise FairtrialError("stopping early needs independent cases of equal weight: remove `weight` and `cluster`")
-    if suite.case_count < FEWEST_CASES:
-        raise FairtrialError(f"stopping early needs at least {FEWEST_CASES} cases: this suite has {suite.case_count}")
-    batched = [spec.id for spec in target_specs(suite.arms, suite.settings) if spec.batch]
-    if batched:
-        raise FairtrialError(f"stopping early needs answers one after the other: remove `batch` from {batched[0]}")
-    return StopSpec(when=when, margin=margin)

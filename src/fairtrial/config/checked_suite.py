@@ -18,6 +18,7 @@ from fairtrial.config.case_document import CaseEntry, CaseSettings, listed
 from fairtrial.config.cases import built_in_cases, inline_case
 from fairtrial.config.dataset import Dataset
 from fairtrial.config.document import SuiteDocument
+from fairtrial.config.looks import planned_looks
 from fairtrial.config.run_options import RunOptions
 from fairtrial.config.skills import skill_files, skill_paths
 from fairtrial.config.source import SuiteSource
@@ -168,7 +169,7 @@ class CheckedSuite:
         A stopping rule, a sample and a selection depend on all cases, and a scorer on a case may need a judge.
         """
         dataset, options = self._document.dataset, self.options
-        depends = options.stop_when or options.selected()
+        depends = options.stop_when or any(planned_looks(self._document, options)) or options.selected()
         return dataset is not None and dataset.scorer is None and dataset.sample is None and not depends
 
     def located_cases(self) -> Iterator[Located]:

@@ -318,6 +318,17 @@ class SuiteDocument(Keys, frozen=True, kw_only=True):
         Annotated[float, Meta(gt=0)] | None,
         Meta(description="No case can differ between two arms by more than this (points); narrows intervals."),
     ] = None
+    looks: Annotated[
+        Annotated[int, Meta(ge=0, le=20)] | None,
+        Meta(description="Stop at one of this many planned looks, once the question is answered."),
+    ] = None
+    race: Annotated[bool, Meta(description="Ask no more of an arm that a look has shown to be worse than another.")] = (
+        False
+    )
+    gap: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="The difference that looks are for (points); they stop where it cannot show any more."),
+    ] = None
     gate: Annotated[GateSpec | None, Meta(description="What a run must satisfy before a merge.")] = None
     repeats: Repeats = 1
     concurrency: Annotated[int, Meta(ge=1)] = 5

@@ -9,6 +9,8 @@ import msgspec
 from fairtrial.core.amounts import MOST_REPEATS, check_amount
 from fairtrial.core.errors import FairtrialError
 
+LOOKS, MOST_LOOKS = 5, 20  # planned ones, where nothing says how many, and at most
+
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Selections and overrides for a run; None keeps the suite's setting."""
@@ -27,11 +29,16 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool | None = None
     stop_when: Literal["decided", "equivalent"] | None = None
     margin: float | None = None  # 0–1
+    looks: int | None = None  # planned ones; 0: none, although the suite plans some
+    race: bool | None = None
+    gap: float | None = None  # 0–1
 
     def __post_init__(self) -> None:
         check_amount("budget_usd", self.budget_usd)
-        for name in ("timeout", "margin", "concurrency", "repeats", "limit", "first"):
+        for name in ("timeout", "margin", "gap", "concurrency", "repeats", "limit", "first"):
             check_amount(name, getattr(self, name), positive=True)
+        if self.looks is not None and not 0 <= self.looks <= MOST_LOOKS:
+            raise FairtrialError(f"there can be up to {MOST_LOOKS} looks, not {self.looks}")
         if self.repeats is not None and self.repeats > MOST_REPEATS:
             raise FairtrialError(f"repeats must be at most {MOST_REPEATS:,}, not {self.repeats:,}")
         if self.limit is not None and self.first is not None:

@@ -46,6 +46,9 @@ class Suite(CheckedSuite):
         on_refusal: Literal["wrong", "unscored", "right"] | None = None,
         primary_metric: str | None = None,
         largest: float | None = None,
+        looks: int | None = None,
+        race: bool | None = None,
+        gap: float | None = None,
         gate: Mapping[str, Any] | None = None,
         concurrency: int | None = None,
         timeout: float | None = None,
@@ -89,6 +92,9 @@ class Suite(CheckedSuite):
             extract: Which part of an answer is scored.
             on_refusal: The score of a refusal: 0, none, or 1.
             primary_metric: The metric used in comparisons; default: the score.
+            looks: Stop at one of this many planned looks, once the question is answered.
+            race: Whether arms that a look has shown to be worse than another one are asked no more.
+            gap: The difference that looks are for, in points; they stop where it cannot show any more.
             largest: The largest difference between two arms that a case can show, in points; narrows intervals.
             gate: What a run must satisfy before a merge: `margin`, `must_pass`, `k_of_n`, `categories`, `guards`.
             concurrency: Calls at the same time.

@@ -75,12 +75,30 @@ FEWEST_CASES = 20  # complete ones, before a run may stop early: a handful of lu
 class StopSpec(msgspec.Struct, frozen=True, kw_only=True):
     """When a run may stop early: once every pair of arms is decided, or shown to be equivalent or not.
 
-    With a margin (0–1), arms that are equivalent within it count as decided too.
+    With a margin (0–1), arms that are equivalent within it count as decided too. With `looks`, that is asked after
+    equal parts of the cases only, as planned; without, after every case, by bets.
     """
 
     when: Literal["decided", "equivalent"]
     margin: float | None = None
+    looks: int = 0  # how many are planned; 0: it is watched all the time
+    race: bool = False  # at each look, an arm that is worse than another one leaves
+    gap: float | None = None  # the difference that it is planned for (0–1): no chance to see it is a reason to stop
     over: bool = False  # the user resumed the stopped run: it now continues to its end
+
+    @property
+    def shape(self) -> Literal["late", "even"]:
+        """Return when planned looks spend their error: mostly at the end, or evenly, so that arms can leave early."""
+        return "even" if self.race else "late"
+
+
+class LookAgain(msgspec.Struct, frozen=True, kw_only=True):
+    """That a run extends one that was looked at before: the same arms on the same cases and more."""
+
+    look: int  # which one this is, from 2 on
+    run: str
+    number: int
+    cases: int  # of that run
 
 
 MODEL_TIMEOUT, AGENT_TIMEOUT = 120.0, 600.0  # seconds, if the suite does not set a timeout
@@ -103,6 +121,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     panel: PanelSpec = PanelSpec()
     user: UserSpec | None = None
     stop: StopSpec | None = None
+    again: LookAgain | None = None
     on_refusal: Literal["wrong", "unscored", "right"] = "wrong"
     primary_metric: str | None = None  # the metric that comparisons use; None: the score
     largest: float | None = None  # the largest difference by the primary metric that a case can show; of scores, 0–1

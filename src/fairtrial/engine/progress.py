@@ -30,11 +30,17 @@ class ArmProgress:
         self.sum = 0.0
         self.squares: float | None = 0.0  # the sum of the squared scores; None if earlier sessions have scores too
         self.cost = Cost()
+        self.left: int | None = None  # the look at which it left a race
 
     @property
     def done(self) -> int:
         """The number of trials that have ended, with any result."""
         return self.scored + self.failed + self.unscored
+
+    @property
+    def left_words(self) -> str:
+        """When it left a race; empty if it did not."""
+        return "" if self.left is None else f"left at look {self.left}"
 
     @property
     def mean(self) -> float | None:
@@ -99,6 +105,13 @@ class Progress:
         for kind, _, count in reasons if mode == "resume" else ():
             self._count(kind, count)
         self.before = self.done
+
+    def leave(self, looks: Mapping[int, int]) -> None:
+        """Note at which look arms left a race, by their positions: nothing more is asked of them."""
+        for position, look in looks.items():
+            arm = self.arms[position]
+            if arm.left is None:
+                arm.left, arm.total = look, arm.done
 
     def answered(self, trial: Trial, outcome: Outcome) -> None:
         """Count an answer or failure that is durable."""

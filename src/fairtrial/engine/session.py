@@ -17,11 +17,12 @@ from fairtrial.core.listening import NOBODY, Listener
 from fairtrial.core.money import Cost
 from fairtrial.core.order import case_order
 from fairtrial.core.score import Score, Unscored
-from fairtrial.core.settings import target_specs
+from fairtrial.core.settings import StopSpec, target_specs
 from fairtrial.core.target import Target
 from fairtrial.core.trial import Trial
 from fairtrial.engine.batch_book import BatchBook
 from fairtrial.engine.decision import Decision
+from fairtrial.engine.early_stop import EarlyStop
 from fairtrial.engine.engines import backend_of
 from fairtrial.engine.executor import Executor
 from fairtrial.engine.feed import CaseFeed
@@ -68,7 +69,7 @@ class Engine:
         self._task: asyncio.Task[None] | None = None  # what an interrupt cancels
         self._feed, progress.growing = feed, not feed.complete
         self._order_key, self._order = order_key, case_order(None, 0)  # drawn when all cases are stored
-        self._decision: Decision | None = None
+        self._decision: EarlyStop | None = None
         self._case_completed = asyncio.Event()  # wakes lanes that were too far ahead
         self._waiting = progress.store = feed.waiting
         self._reader = StoreReader(store, self.job, scoring.number, self._waiting)
@@ -168,9 +169,11 @@ class Engine:
                 step = next_step(row, job.mode)
                 if self._decision is not None:
                     await self._wait_for_other_lanes(numbers[trial.case.position])
+                    if trial.arm.position in self._decision.left:
+                        continue
                     self._decision.expect(trial.case)
                     if step == "nothing" and row is not None:
-                        self._check_decision(trial, row["score_value"])
+                        await self._check_decision(trial, row["score_value"])
                 if step == "ask":
                     yield trial
                 elif step == "score":
@@ -190,24 +193,37 @@ class Engine:
             return
         self._order = case_order(self._order_key, feed.planned.cases)
         if stop is not None and not stop.over and self.job.mode == "resume":
-            self._decision = Decision(stop, self.job.arms, self._order)
+            self._decision = self._early_stop(stop)
 
     async def _wait_for_other_lanes(self, number: int) -> None:
         """If the run may stop at any case, keep lanes from running far ahead: their answers might not be needed."""
         while self._decision is not None and self.halt is None:
-            if number <= self._decision.complete + self.job.settings.concurrency:
+            if number < self._decision.limit(self.job.settings.concurrency) and not self._decision.due:
                 return
             self._case_completed.clear()
             await self._case_completed.wait()
 
-    def _check_decision(self, trial: Trial, score: float | None) -> None:
+    def _early_stop(self, stop: StopSpec) -> EarlyStop:
+        if not stop.looks:
+            return Decision(stop, self.job.arms, self._order)
+        from fairtrial.engine.planned_looks import PlannedLooks  # imports numpy, which only few runs need
+
+        settings = self.job.settings
+        largest = settings.largest if settings.primary_metric is None else None
+        return PlannedLooks(stop, self.job.arms, self._order, largest=largest)
+
+    async def _check_decision(self, trial: Trial, score: float | None) -> None:
         """Register a finished trial, and stop the run if its question is answered."""
         if self._decision is None:
             return
         self._decision.ended(trial.case.position, trial.arm.position, score)
-        self._case_completed.set()
+        if self._decision.due:
+            await asyncio.to_thread(self._decision.look)
+            self.progress.leave(self._decision.left)
         if self._decision.reason is not None:
             self._stop(Halt(self._decision.reason, decided=True))
+        self._decision.due = False
+        self._case_completed.set()
 
     async def _carry_out(self, trial: Trial) -> None:
         """Carry out one trial, if it is still wanted: ask, store, score, store, count."""
@@ -234,7 +250,7 @@ class Engine:
         outcome = await self._recorder.save_outcome(trial, outcome)
         self.progress.answered(trial, outcome)
         if isinstance(outcome.result, Failure):
-            self._check_decision(trial, None)
+            await self._check_decision(trial, None)
             return None
         return outcome.result
 
@@ -252,7 +268,7 @@ class Engine:
         await self._recorder.save_score(trial, result)
         self._count_verdicts(result.judgements)
         self.progress.scored(trial, result)
-        self._check_decision(trial, result.value if isinstance(result, Score) else None)
+        await self._check_decision(trial, result.value if isinstance(result, Score) else None)
 
     def _count_verdicts(self, judgements: Sequence[Judgement]) -> None:
         """Stop the run if a judge keeps failing: paying for more answers would be a waste."""

@@ -34,7 +34,14 @@ from fairtrial.present.words.judges import order_line
 from fairtrial.present.words.judges import pair_cells as judged_cells
 from fairtrial.present.words.kinds import NOTE, kind_tables
 from fairtrial.present.words.leaderboards import headline, settle_words
-from fairtrial.present.words.planning import VARIANCE_COLUMNS, power_line, power_table, variance_cells
+from fairtrial.present.words.planning import (
+    VARIANCE_COLUMNS,
+    looks_line,
+    looks_table,
+    power_line,
+    power_table,
+    variance_cells,
+)
 from fairtrial.present.words.ranks import COLUMNS, ranked_cells, ranking_headline, style_line
 from fairtrial.present.words.runs import failure_line
 from fairtrial.present.words.runs import headline as run_headline
@@ -139,9 +146,10 @@ def power_html(power: Power) -> str:
 
 
 def _pair_power(pair: PairPower, power: float) -> str:
-
-    columns, rows = power_table(pair)
-    return heading(f"{pair.a} against {pair.b}") + table(columns, rows) + lines([power_line(pair, power)])
+    shown = heading(f"{pair.a} against {pair.b}") + table(*power_table(pair)) + lines([power_line(pair, power)])
+    if not pair.with_looks:
+        return shown
+    return shown + lines([looks_line(pair.with_looks[0].planned, power)]) + table(*looks_table(pair.with_looks))
 
 
 @as_html.register

@@ -1,6 +1,6 @@
 """The bounded interval's kernel: sums of values that a Dirichlet distribution weights (Gaffke; Learned-Miller, Thomas).
 
-It assumes of a sample only that every value lies on the scale: one unit that nobody has seen lies at its end.
+It assumes of a sample only that no value is off the scale: one unseen unit is at its end.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What "nobody can tell" still says: the arm that is ahead is better, unless a case can lose more than so much.
+"""What "cannot tell" still says: the arm that is ahead is better, unless some case can lose more than a breakpoint.
 
-The bounded interval allows for a case that nobody has seen and that loses all of the scale. Where it loses at most the
-breakpoint, the verdict would stand: that is wrong only if the largest loss there can be is smaller and the mean is not
-above 0, and then the same test on a scale that ends at this loss has rejected what is true.
+The bounded interval allows for an unseen case with the largest loss on the scale. If it lost no more than the
+breakpoint, there would be a verdict. That claim is wrong only if the largest possible loss is smaller and the mean is
+not above 0, and then the same test on a scale that ends at this loss has rejected what is true.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -17,6 +19,28 @@ def holm(p_values: ArrayLike) -> list[float]:
     result = np.empty_like(adjusted)
     result[order] = adjusted
     return [float(value) for value in result]
+
+
+def levels_of_verdicts(
+    p_values: Sequence[float | None], p_within: Sequence[float | None] | None, alpha: float = ALPHA
+) -> list[float]:
+    """Return the level of each interval, so that the verdicts read off them have a family-wise error of at most alpha.
+
+    This holds for the claims of a difference and for the claims of equivalence (`p_within` a margin), each as a family.
+    One that Holm's procedure finds different gets the level at which it does; every other one gets the stricter of the
+    two levels, at which neither a difference nor an equivalence can be claimed too often.
+    """
+    different = _known_levels(p_values, alpha)
+    same = different if p_within is None else _known_levels(p_within, alpha)
+    return [
+        level if p is not None and p < level else min(level, for_same)
+        for p, level, for_same in zip(p_values, different, same, strict=True)
+    ]
+
+
+def _known_levels(p_values: Sequence[float | None], alpha: float) -> list[float]:
+    levels = iter(holm_levels([p for p in p_values if p is not None], alpha))
+    return [alpha if p is None else next(levels) for p in p_values]
 
 
 def holm_levels(p_values: ArrayLike, alpha: float = ALPHA) -> list[float]:

@@ -166,7 +166,7 @@ class Mean:
 
     @cached_property
     def method(self) -> str:
-        """Return which interval decides: `t`, `bounded` with t beside it, or why there is none."""
+        """Return which interval decides: `t`, `bounded` (and t, where the two must agree), or why there is none."""
         if self.units == 0:
             return "no scores"
         if self.units == 1 or self._one_unit_dominates:
@@ -183,7 +183,7 @@ class Mean:
 
     @cached_property
     def _exact(self) -> bool:
-        """Return whether there is an exact interval, beside which t has no say."""
+        """Return whether there is an exact interval, which t has no say in."""
         return self._is_bounded and self._right_or_wrong
 
     @property
@@ -231,7 +231,7 @@ class Mean:
 
     @cached_property
     def unseen(self) -> float:
-        """Return how many units the one that nobody has seen counts for.
+        """Return how many units the unseen one counts for.
 
         Where weights say something about values, it may be one of the heaviest.
         """

@@ -69,6 +69,13 @@ def asked_cases(store: Store, run_id: str) -> int:
     return int(store.fetch_value(query) or 0)
 
 
+def answered_cases(store: Store, run_id: str) -> dict[int, int]:
+    """Return of how many cases each arm has the outcome of a trial."""
+    table = schema.trials
+    counts = select(table.c.arm_position, func.count(table.c.case_position.distinct())).where(table.c.run_id == run_id)
+    return {row[0]: row[1] for row in store.fetch(counts.group_by(table.c.arm_position))}
+
+
 def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
     """Return counts and sums by arm position; arms without stored trials are missing."""
     trials, scores = schema.trials, schema.scores

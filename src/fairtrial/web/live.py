@@ -113,6 +113,7 @@ def _counts(progress: Progress) -> dict[str, Any]:
             "total": arm.total,
             "mean": None if arm.mean is None else round(100 * arm.mean, 1),
             "bad": arm.failed + arm.unscored,
+            "left": arm.left_words,
         }
         for arm in progress.arms
     ]

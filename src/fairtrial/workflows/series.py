@@ -23,7 +23,7 @@ def check_series(suite: Suite, runs: int) -> None:
     if suite.settings.cache:
         raise FairtrialError("the runs of a series must be independent: turn `cache` off")
     if suite.settings.stop:
-        raise FairtrialError("the runs of a series must be complete: leave out `stop_when`")
+        raise FairtrialError("the runs of a series must be complete: leave out `stop_when` and `looks`")
 
 
 async def arun_series(

@@ -2,8 +2,9 @@
 
 Every round is one more run of the same plan in the same series: more answers to the same cases. As many are bought as
 would be enough by what is known so far; then the gate looks again. Looking several times would turn 5 % errors into
-many more; so look k has the level 5 % / 2^k, and all looks together err in 5 % of gates at most, however many there are
-and whatever made one stop (union bound). A round that was interrupted is finished first: nothing is paid for twice.
+many more; so the first look has the level 4 %, each later one half of what is left, and all looks together err in 5 %
+of gates at most, however many there are and whatever made one stop (union bound). A round that was interrupted is
+finished first: nothing is paid for twice.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import new_id
 from fairtrial.engine.job import HERE, Where
 from fairtrial.engine.watching import Watch
-from fairtrial.stats.mean import ALPHA
+from fairtrial.stats.looks import level_of_another_look
 from fairtrial.store import Store, ledger
 from fairtrial.store.records import RunRecord
 from fairtrial.workflows.resume import aresume, next_run, series_size
@@ -42,11 +43,6 @@ class Bought(NamedTuple):
     usd: float
     ended: str
     series: str
-
-
-def look_level(look: int) -> float:
-    """Return the level of a look, from 1 on: a half of 5 %, then a half of what is left."""
-    return float(ALPHA / 2**look)
 
 
 async def abuy_until_sure(
@@ -118,7 +114,7 @@ def _halted(last: RunRecord, *, whole: bool, price: float, left: float) -> str:
 
 
 def _at_look(terms: Terms, look: int) -> Terms:
-    return msgspec.structs.replace(terms, level=look_level(look))
+    return msgspec.structs.replace(terms, level=level_of_another_look(look))
 
 
 def _series_of(store: Store, run: StoredRun) -> str:

@@ -16,6 +16,7 @@ from fairtrial.cli.options import (
     plain_option,
     store_options,
 )
+from fairtrial.config.run_options import LOOKS, MOST_LOOKS
 
 
 @click.command(short_help="List the runs in the store.")
@@ -155,6 +156,14 @@ def tools() -> None:
     default=0.8,
     show_default=True,
     help="Probability of detecting a difference of that size.",
+)
+@option(
+    "--looks",
+    type=click.IntRange(min=2, max=MOST_LOOKS),
+    is_flag=False,
+    flag_value=LOOKS,
+    metavar="[N]",
+    help=f"Also plan N looks (default {LOOKS}): how many cases they take on average.",
 )
 @store_options
 def power() -> None:

@@ -59,6 +59,10 @@ _SOME = {
     "few_cases": "Few cases ({}): only large differences can be detected.",
     "few_clusters": "Few clusters ({}): only large differences can be detected.",
     "corrected_by_labels": "Human labels (on {} cases) correct the judges' scores of both arms.",
+    "looks_allowed_for": "{} looks were planned: intervals and p hold for all of them together, and are a little wider "
+    "for it. Among runs that stop early, differences are still too large on average.",
+    "looked_again": "This is look {} at these arms: some of these cases were looked at before. All such looks together "
+    "err in 5 % at most, so this one has a small part of it, and its intervals are wider.",
     "weighted_unevenly": "{} cases have a different weight or cluster in another run: those of the run named first are "
     "used.",
     "matched_by_question": "{} cases were matched by their question or id alone: the runs write their expected answers "
@@ -115,7 +119,7 @@ def _telling_weights(caveat: TellingWeights) -> str:
     scale, (a, b) = Scale(caveat.metric), caveat.arms
     bounds = f" (95 % CI {scale.words(caveat.ci95)})" if caveat.ci95 else ""
     return (
-        "Heavy cases differ from light ones: the interval allows for a heavy case that nobody has seen. With equal "
+        "Heavy cases differ from light ones: the interval allows for an unseen heavy case. With equal "
         f"weights, {a} against {b} is {scale.signed(caveat.difference)}{bounds}."
     )
 

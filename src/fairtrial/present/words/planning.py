@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairtrial.config.run_options import LOOKS
 from fairtrial.core.formatting import money, number
 from fairtrial.text.printable import counted
 
 if TYPE_CHECKING:
-    from fairtrial.analyse.planning import Advice, ArmVariance, PairPower
+    from collections.abc import Sequence
+
+    from fairtrial.analyse.planning import Advice, ArmVariance, PairPower, WithLooks
 
 NEEDED = "cases needed to detect"
+LOOKS_FOR = "looking for"
 ROUGH = (
     " These numbers are rough: few cases account for the spread, and if other cases can show more than these did, more "
     "are needed."
@@ -56,6 +60,30 @@ def power_table(pair: PairPower) -> tuple[tuple[str, ...], list[list[str]]]:
     rows = [
         [f"{100 * delta:g} point{'' if delta == 0.01 else 's'}", *(f"{cases:,}" for _, cases in needed)]
         for delta, needed in pair.cases_needed
+    ]
+    return columns, rows
+
+
+def looks_line(planned: int, power: float) -> str:
+    """Say what a plan with looks is."""
+    return (
+        f"With {planned} looks (`run --looks{'' if planned == LOOKS else f' {planned}'}`), which find the "
+        f"difference in {_how_often(power)} runs too, this many cases are asked at most, and on average:"
+    )
+
+
+def looks_table(plans: Sequence[WithLooks]) -> tuple[tuple[str, ...], list[list[str]]]:
+    """Return the columns and rows of plans with looks, by difference."""
+    priced = any(plan.usd is not None for plan in plans)
+    columns = (LOOKS_FOR, "at most", "on average", "if it is twice that", "if there is none", *(["cost"] * priced))
+    rows = [
+        [
+            f"{100 * plan.difference:g} point{'' if plan.difference == 0.01 else 's'}",
+            f"{plan.cases:,}",
+            *(f"{round(plan.cases * share):,}" for share in (plan.share, plan.share_if_twice, plan.share_if_none)),
+            *([money(plan.usd)] * priced),
+        ]
+        for plan in plans
     ]
     return columns, rows
 

@@ -34,6 +34,7 @@ export function showProgress(state) {
       const row = byId("live").querySelector(`tr[data-arm="${index}"]`);
       row.querySelector("progress").value = arm.done;
       row.querySelector(".count").textContent = arm.done;
+      row.querySelector(".left").textContent = arm.left;
       row.querySelector(".mean").textContent = arm.mean === null ? "–" : arm.mean.toFixed(1);
       row.querySelector(".bad").textContent = arm.bad || "";
     });
