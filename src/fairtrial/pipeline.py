@@ -163,18 +163,8 @@ def _again(store: Store, suite: Suite) -> LookAgain | None:
     """Return which run that was looked at before is extended; not known where cases are read while the run goes on."""
     if suite.check_later is not None or len(suite.arms) < 2:
         return None
-    found = extended(
-        store,
-        suite.name,
-        _stored_arms(suite),
-        suite.case_count,
-        lambda: ((case.id, case.input) for case in suite.cases()),
-    )
-    if found is None:
-        return None
-    before = msgspec.convert(msgspec.json.decode(found.settings).get("again"), LookAgain | None)
-    cases = store.plan(found.plan_id).case_count
-    return LookAgain(look=before.look + 1 if before else 2, run=found.id, number=found.number, cases=cases)
+    cases = ((case.id, case.input) for case in suite.cases())
+    return extended(store, suite.name, _stored_arms(suite), suite.case_count, cases)
 
 
 def _write_plan(suite: Suite, store: Store, waiting: Waiting) -> Generator[Planned, None, None]:

@@ -10,6 +10,7 @@ from fairtrial.analyse.family import interval_levels
 from fairtrial.analyse.planning import Prices, _prices
 from fairtrial.analyse.rank import _caveats
 from fairtrial.analyse.score_table import pooled, read_scores, sources_of
+from fairtrial.analyse.stopping import Adjust
 from fairtrial.analyse.summary import _latency
 from fairtrial.analyse.tools import _Sums
 from fairtrial.config import RunOptions
@@ -74,7 +75,7 @@ def test_tools_are_counted():
     sums.add(ToolRow(0, 0, {"s.t": (1, 0)}, 0.0, 1.0))
     sums.add(ToolRow(0, 1, {}, 0.0, 1.0))
     sums.add(ToolRow(0, 2, None, 1.0, 1.0))
-    found = sums.summary(lambda plain, means, bounds: plain)
+    found = sums.summary(Adjust())
     assert (found.answers, found.used, found.calls, found.errors, found.unknown, found.marked) == (3, 2, 4, 1, 1, 2)
     assert found.tools == {"s.t": (4, 1)} and found.rate == pytest.approx(2 / 3)
     assert found.when_used.mean == 0.5 and found.when_used.count == 1  # one case, answered twice with a tool

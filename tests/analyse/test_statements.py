@@ -46,7 +46,7 @@ class TestOneInterval:
         assert found.verdict == "cannot tell" and found.ci95 == pytest.approx((-0.121891, 0.156326), abs=1e-6)
         sure = ft.compare(run, "a", "b", largest=0.05)
         assert sure.verdict == "better" and sure.ci95[0] > 0
-        with pytest.raises(FairtrialError, match=r"more than the declared largest difference of 0\.01"):
+        with pytest.raises(FairtrialError, match=r"more than the stated largest difference of 1 point"):
             ft.compare(run, "a", "b", largest=0.01)
 
     @pytest.mark.slow

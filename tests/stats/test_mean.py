@@ -248,7 +248,7 @@ def test_a_declared_largest_difference_buys_power():
     a, b = np.full(30, 0.52), np.full(30, 0.5)
     wide, narrow = (mean_difference(a, b, most=most).interval() for most in (None, 0.1))
     assert narrow[0] > -0.02 and wide[0] < -0.05
-    with pytest.raises(ValueError, match=r"more than the declared largest difference of 0\.01"):
+    with pytest.raises(ValueError, match=r"more than the stated largest difference of 0\.01"):
         mean_difference(a, b, most=0.01)
 
 

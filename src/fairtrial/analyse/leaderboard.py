@@ -223,7 +223,7 @@ def _leaderboard(
     means: Mapping[str, Aggregate],
     pairs: Sequence[Comparison],
     *,
-    left: Mapping[str, int],
+    left: Mapping[str, int] | None = None,
     metric: str,
     sign: int,
     margin: float | None,
@@ -231,7 +231,7 @@ def _leaderboard(
     failed: int,
 ) -> Leaderboard:
     """`left` is the look at which arms left a race: those that stayed longer come first, whatever their means."""
-    distances = _distances(pairs)
+    distances, left = _distances(pairs), left or {}
     order = sorted(means, key=lambda label: (-left.get(label, math.inf), by_mean(sign * (means[label].mean or 0.0))))
     first = order[0] if order else ""
     ranks = {label: _ranks(distances.get(label, {}), len(order)) for label in order}

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from fairtrial.analyse.case_table import Ints
 from fairtrial.analyse.compare import with_first
 from fairtrial.analyse.evidence import Evidence
-from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, pick
+from fairtrial.analyse.planned_looks import WithLooks, planned_looks
+from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.analyse.summary import summarise
 from fairtrial.core.errors import FairtrialError
@@ -27,7 +28,6 @@ from fairtrial.stats import (
     variance_of_repeats,
 )
 from fairtrial.stats.distributions import normal_quantile
-from fairtrial.stats.looks import drift_for, prospects
 from fairtrial.stats.mean import Mean
 from fairtrial.stats.planning import (
     cases_for_interval_rule,
@@ -66,18 +66,6 @@ class PairPower(msgspec.Struct, frozen=True, kw_only=True):
     with_looks: list[WithLooks] = []  # a plan with looks for every difference, with the repeats that there are
 
 
-class WithLooks(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan with looks that detects a difference as often as one without, and of how much it is asked on average."""
-
-    difference: Measured
-    planned: int
-    cases: int  # at most
-    share: float  # of the cases, on average, if the difference is as large
-    share_if_twice: float  # if it is twice as large
-    share_if_none: float
-    usd: float | None  # on average, if it is as large; None where prices are unknown
-
-
 class ForMargin(msgspec.Struct, frozen=True, kw_only=True):
     """Cases needed to show that there is no relevant difference, if there is none and repeats stay the same."""
 
@@ -111,7 +99,7 @@ def plan_power(
     """
     alpha = 0.05 / max(1, len(pairs))
     planned = (_pair_power(scores, a, b, deltas, margins, alpha, beta) for a, b in with_first(scores, pairs, SCORE))
-    usable = [pair if not looks else _planned(scores, pair, looks, alpha, beta) for pair in planned if pair is not None]
+    usable = [_looking(scores, pair, looks, alpha, beta) if looks else pair for pair in planned if pair is not None]
     if not usable:
         raise FairtrialError(
             "no two arms have two common cases on which their difference varies: there is nothing to plan from yet"
@@ -177,45 +165,11 @@ def _pair_power(
     )
 
 
-def _planned(scores: ScoreTable, pair: PairPower, looks: int, alpha: float, beta: float) -> PairPower:
-    """Return the plan of a pair with a number of looks for every difference."""
-    usd = _usd_of_case([pick(scores, label) for label in (pair.a, pair.b)])
-    plans = [
-        _with_looks(delta, dict(needed).get(round(pair.repeats), needed[0][1]), looks, alpha, beta, usd)
-        for delta, needed in pair.cases_needed
-    ]
+def _looking(scores: ScoreTable, pair: PairPower, looks: int, alpha: float, beta: float) -> PairPower:
+    """Return the pair with a plan that has looks, with the repeats that there are."""
+    cases = {delta: dict(needed).get(round(pair.repeats), needed[0][1]) for delta, needed in pair.cases_needed}
+    plans = planned_looks(scores, (pair.a, pair.b), cases, looks, alpha, beta)
     return msgspec.structs.replace(pair, with_looks=plans)
-
-
-def _with_looks(delta: float, fixed: int, looks: int, alpha: float, beta: float, usd: float | None) -> WithLooks:
-    """Return the plan that detects a difference as often as a fixed number of cases does."""
-    drift = drift_for(1 - beta, looks, alpha=alpha)
-    without = drift_for(1 - beta, 1, alpha=alpha)
-    share, twice, none = (prospects(looks, times * drift, alpha=alpha).share for times in (1, 2, 0))
-    cases = math.ceil(fixed * (drift / without) ** 2)
-    return WithLooks(
-        difference=delta,
-        planned=looks,
-        cases=cases,
-        share=share,
-        share_if_twice=twice,
-        share_if_none=none,
-        usd=None if usd is None else usd * cases * share,
-    )
-
-
-def _usd_of_case(arms: Sequence[ArmScores]) -> float | None:
-    """Return what the answers of these arms to one case cost, with their verdicts; None where prices are unknown."""
-    usd = 0.0
-    for arm in arms:
-        run, _, position = arm.origins[0]
-        spent = totals.arm_totals(run.store, run.id, run.record.scoring).get(position)
-        judged = totals.judge_totals(run.store, run.id, run.record.scoring).get(position)
-        if spent is None or not spent.cost.usd or (judged is not None and judged.cost.usd is None):
-            return None
-        cases = totals.answered_cases(run.store, run.id)[position]
-        usd += (spent.cost.known + (judged.cost.known if judged else 0.0)) / cases
-    return usd
 
 
 def _components(arm: ArmScores, rows: Ints) -> Components:

@@ -84,7 +84,7 @@ class Looked:
 
 
 def level_of_another_look(number: int) -> float:
-    """Return the level of a look that nobody planned, from 1 on: most of 5 % at the first, then half of what is left.
+    """Return the level of an unplanned look, from 1 on: most of 5 % at the first, then half of what is left.
 
     All of them together err in 5 % at most, however many there are and whatever made one stop.
     """

@@ -11,7 +11,8 @@ from fairtrial.text.printable import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairtrial.analyse.planning import Advice, ArmVariance, PairPower, WithLooks
+    from fairtrial.analyse.planned_looks import WithLooks
+    from fairtrial.analyse.planning import Advice, ArmVariance, PairPower
 
 NEEDED = "cases needed to detect"
 LOOKS_FOR = "looking for"

@@ -14,6 +14,7 @@ from fairtrial.core.questions import repeated_words
 from fairtrial.present.words.asked import asked_words
 from fairtrial.present.words.judges import rubric_words
 from fairtrial.present.words.many_arms import against_first_words
+from fairtrial.present.words.stopping import stop_notes
 from fairtrial.scorers.golden_judge import METRICS
 from fairtrial.text.printable import counted, one_line
 from fairtrial.webpage.criteria import judged_unseen
@@ -22,15 +23,10 @@ if TYPE_CHECKING:
     from fairtrial.analyse.summary import ArmSummary, Metric, RunSummary
     from fairtrial.core.experiment import Arm
     from fairtrial.core.score import Scale
-    from fairtrial.core.settings import LookAgain
     from fairtrial.stats import Aggregate
 
 _FEW_CASES = 20
 _MOST_METRICS = 6
-_MIDPOINTS = (
-    "The intervals are valid whenever it stopped, and wider for it; scores and differences are their midpoints, so "
-    "that a difference need not be that of the two scores."
-)
 
 
 def interval(arm: ArmSummary) -> str:
@@ -229,8 +225,7 @@ def run_notes(summary: RunSummary) -> list[str]:
         )
     if any(arm.failed or arm.unscored for arm in summary.arms):
         notes.append("Some trials have no score; they are left out of the means, not counted as 0.")
-    notes += _stop_notes(summary)
-    notes += [again_words(summary.again)] if summary.again else []
+    notes += stop_notes(summary)
     coverages = {round(arm.scored / max(1, arm.trials - arm.waiting), 3) for arm in summary.arms}
     if len(coverages) > 1:
         notes.append("The arms have scores for different shares of their trials: compare them with care.")
@@ -244,55 +239,6 @@ def run_notes(summary: RunSummary) -> list[str]:
     notes += _judge_notes(summary)
     notes += _unseen_notes(summary)
     return [*notes, *_cost_notes(summary), *origin_notes(summary.origin)]
-
-
-def _stop_notes(summary: RunSummary) -> list[str]:
-    """Say what was not run, and what it means that the run could stop as soon as it was sure."""
-    waiting = sum(arm.waiting for arm in summary.arms)
-    if summary.stop is not None and summary.stop.looks:
-        return [*_saved_notes(summary), *_race_notes(summary), looks_words(summary.stop.looks)]
-    if summary.status == "stopped":
-        return [
-            *_saved_notes(summary),
-            f"Stopped as soon as it was sure, {counted(waiting, 'trial')} early; calls in progress were finished. "
-            f"{_MIDPOINTS} "
-            "Among runs that stop early, differences are still too large on average.",
-        ]
-    unsaid = waiting if summary.asked is None else 0
-    notes = [f"{unsaid:,} {'trial has' if unsaid == 1 else 'trials have'} not been run."] if unsaid else []
-    return [*notes, f"This run could have stopped early. {_MIDPOINTS}"] if summary.stop is not None else notes
-
-
-def _saved_notes(summary: RunSummary) -> list[str]:
-    """Say what stopping early saved."""
-    if summary.saved is None or not summary.saved.trials:
-        return []
-    saved = summary.saved
-    usd = f", about {money(saved.usd)}" if saved.usd else ""
-    return [f"Not needed: {saved.trials:,} of {saved.of:,} trials ({100 * saved.trials / saved.of:.0f} %{usd})."]
-
-
-def _race_notes(summary: RunSummary) -> list[str]:
-    """Say which arms left a race, and when."""
-    left: dict[int, list[str]] = {}
-    for arm in summary.arms:
-        if arm.left is not None:
-            left.setdefault(arm.left, []).append(arm.arm)
-    said = [f"{', '.join(names)} at look {look}" for look, names in sorted(left.items())]
-    return [f"Left the race: {'; '.join(said)}."] if said else []
-
-
-def again_words(again: LookAgain) -> str:
-    """Say that a run extends one that was looked at."""
-    return (
-        f"Look {again.look}: run {again.number} has the same arms on {again.cases:,} of these cases and was looked at. "
-        "All such looks together err in 5 % at most, so intervals are wider than those of a first look."
-    )
-
-
-def looks_words(planned: int) -> str:
-    """Say that intervals allow for planned looks."""
-    return f"{planned} looks were planned: intervals and p hold for all of them together."
 
 
 def _judge_notes(summary: RunSummary) -> list[str]:
