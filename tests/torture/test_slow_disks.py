@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from functools import partial
 
 import pytest
 
@@ -40,18 +41,18 @@ DefaultDialect.do_commit = stuck
 async def test_a_run_whose_commit_does_not_come_back(campaign, number, times, model_server, write_suite, tmp_path):
     """The loop goes on: it says what it waits for, and ends."""
     state = await model_server(answer="42")
-    state.hold(after=20)
     path = write_suite(targets=["openai:m"], scorer="boolean", cases=numbered(60), concurrency=4)
-    for _ in campaign.rounds(short=1):
-        store = tmp_path / "s.db"
+    for chance in campaign.rounds(short=1):
+        store, before = tmp_path / f"{chance.random()}.db", state.calls.total()
+        state.hold(after=before + 20)
         run = Started("run", path, "--store", store, folder=tmp_path, program=STUCK)
-        await run.until(lambda: state.calls.total() >= 24)
+        await run.until(partial(lambda before: state.calls.total() >= before + 24, before))
         (tmp_path / "stuck").touch()
         state.release()
         await run.says("waiting: the store has not replied")
         assert await (run.interrupt(number) if times == 1 else run.interrupt_twice()) == 130
         (tmp_path / "stuck").unlink()
-        await is_resumed(str(store), tmp_path, state, 60, AT_ONCE)
+        await is_resumed(str(store), tmp_path, state, before + 60, AT_ONCE)
         count(campaign, times)
 
 
@@ -71,6 +72,7 @@ async def test_a_command_that_hears_no_signal(campaign, number, times, write_sui
             await asyncio.sleep(0.3)
             command.process.send_signal(number)
         assert await command.ended() == 130
-        assert command.said == ["it is stuck", "interrupted"]
+        # It may be hit between the two: then the command ends as any other one does.
+        assert [line for line in command.said if line] == ["it is stuck", "interrupted"]
         assert not Store(str(tmp_path / "s.db"), create=False).tags()
         count(campaign, times)

@@ -100,7 +100,7 @@ class ScoreTable(NamedTuple):
         values = means[rows]
         clusters = None if self.clusters is None else self.clusters[rows]
         scale = arm.scales.get(metric, (0.0, 1.0))
-        level = alpha if arm.look is None else arm.look.nominal(alpha)
+        level = alpha if arm.look is None else arm.look.of_one_arm.nominal(alpha)
         estimate = aggregate(values, self.weights[rows], clusters, scale=scale, alpha=level, one_sided=one_sided)
         if not watched(arm.stop) or len(arm.source.runs) > 1 or not len(rows):
             return estimate

@@ -41,7 +41,7 @@ def adjustments(store: Store, record: RunRecord, plan: PlanRecord) -> Callable[[
         anytime = Adjust(whenever=partial(_in_order, record.order_key, plan.case_count))
         return lambda _: anytime
     looks = looks_reached(store, record.id, settings, plan.case_count)
-    return lambda arm: Adjust(looks[arm].nominal()) if arm in looks else Adjust()
+    return lambda arm: Adjust(looks[arm].of_one_arm.nominal()) if arm in looks else Adjust()
 
 
 def stop_of(settings: Mapping[str, Any]) -> StopSpec | None:

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -43,6 +43,16 @@ class Interrupts:
             self._listen()
         sys.unraisablehook = self._raise_again
         return self
+
+    def leave(self, code: int) -> None:
+        """End the process at once at either signal from now on: the command is over, and what it says is written."""
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):  # nobody reads it any more
+                stream.flush()
+        for number in _SIGNALS:
+            signal.signal(number, lambda *_, end=os._exit: end(code))  # `os` may be gone by then
 
     def _listen(self) -> None:
         """Hear signals in a thread, too: while the main one waits in C, as for a slow disk, no handler is called."""

@@ -14,13 +14,19 @@ _LEAVING_SOON = 3.0  # after Ctrl-C
 
 def main() -> None:
     """Carry out the command that was typed."""
-    Interrupts().install()
+    interrupts = Interrupts().install()
     from fairtrial.cli.main import main as carry_out  # click, for one: Ctrl-C may come while it is imported
 
+    code = INTERRUPTED  # at the very end of the command, too
     try:
         carry_out()
     except SystemExit as ended:
-        _leave(ended.code if isinstance(ended.code, int) else 0)
+        code = ended.code if isinstance(ended.code, int) else 0
+    except KeyboardInterrupt:
+        pass
+    finally:
+        interrupts.leave(code)
+    _leave(code)
 
 
 def _leave(code: int) -> None:

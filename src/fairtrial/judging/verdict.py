@@ -75,7 +75,7 @@ def read_judgement(prompt: JudgePrompt, reply: str, *, cut_off: bool = False) ->
     reply_object = _only_object(reply)
     if isinstance(reply_object, NoVerdict):
         return reply_object
-    reply_object = in_pairs(reply_object)
+    reply_object = in_pairs(reply_object, reply)
     errors = list(_validator(canonical_json(prompt.schema)).iter_errors(reply_object))
     if errors:
         where = ".".join(map(str, errors[0].instance_path)) or "the object"

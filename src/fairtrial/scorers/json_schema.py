@@ -14,7 +14,7 @@ from fairtrial.core.experiment import Case
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.trust import within
-from fairtrial.text.json_text import in_pairs, last_json, same_json
+from fairtrial.text.json_text import last_json, same_json
 
 _MAX_FINDINGS = 3
 
@@ -58,7 +58,7 @@ class JsonSchema(Scorer, frozen=True, kw_only=True):
         validator = self._validator(context.folder)
         findings = [
             f"{'/'.join(map(str, error.instance_path)) or 'document'}: {error.message}"
-            for error in validator.iter_errors(in_pairs(answer_json.value))
+            for error in validator.iter_errors(answer_json.value)
         ]
         expected = "" if self.schema_only else context.expected
         if not findings and expected and not same_json(answer_json.value, json.loads(expected)):

@@ -42,6 +42,11 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
         """Return the last look of the same plan."""
         return msgspec.structs.replace(self, number=self.planned)
 
+    @property
+    def of_one_arm(self) -> Look:
+        """Return the look for means of single arms, which no look decides by: they share the error evenly."""
+        return msgspec.structs.replace(self, shape="even")
+
     def nominal(self, alpha: float = ALPHA) -> float:
         """Return the level of this look by itself, where all looks together may err this often."""
         return _interpolated(alpha * self._part, *_tables(self.planned, self.shape, self.number))

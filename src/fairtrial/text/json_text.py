@@ -12,6 +12,7 @@ from fairtrial.text.printable import paired
 
 _FENCE = re.compile(r"\s*```\w*\s*\n(.*)\n\s*```\s*", re.DOTALL)
 _DECODER = json.JSONDecoder()
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # how JSON may write half of a surrogate pair
 _MAX_WORK = 10_000_000  # characters read without a result: bounds the time spent on a text full of brackets
 
 
@@ -24,7 +25,7 @@ class JsonValue(NamedTuple):
 def last_json(text: str, *, strict: bool = False) -> JsonValue | None:
     """Return the last complete JSON object or array in a text; with `strict`, the whole text must be JSON."""
     try:
-        return JsonValue(json.loads(text))
+        return JsonValue(in_pairs(json.loads(text), text))
     except (ValueError, RecursionError):
         return None if strict else next(iter(deque(find_json(text), maxlen=1)), None)
 
@@ -42,7 +43,7 @@ def find_json(text: str) -> Iterator[JsonValue]:
         try:
             # Decode a slice: on an error the decoder counts the lines before it, which would scan the whole text.
             value, length = _DECODER.raw_decode(text[start:])
-            yield JsonValue(value)
+            yield JsonValue(in_pairs(value, text))
             position = start + length
         except ValueError as error:
             work += getattr(error, "pos", 0) + 100
@@ -57,8 +58,10 @@ def _next_opening(text: str, position: int) -> int:
     return min(openings, default=-1)
 
 
-def in_pairs(value: Any) -> Any:
-    """Return a value without unpaired surrogates, which JSON can write and nothing else can read."""
+def in_pairs(value: Any, written: str) -> Any:
+    """Return a value, written so, without unpaired surrogates, which JSON can write and nothing else can read."""
+    if not _HALF.search(written):
+        return value
     text = json.dumps(value, ensure_ascii=False)
     return value if (whole := paired(text)) is text else json.loads(whole)
 

@@ -44,7 +44,7 @@ def read_model_file(path: Path) -> OptimisationProblem:
     sense = "maximise" if lp.sense_ == highspy.ObjSense.kMaximize else "minimise"
     return _problem(
         path.name.partition(".")[0],
-        [str(name) for name in lp.col_names_] or [f"x[{i}]" for i in range(lp.num_col_)],
+        _names(path, lp) or [f"x[{i}]" for i in range(lp.num_col_)],
         sense=sense,
         lower=tuple(_finite(float(value)) for value in lp.col_lower_),
         upper=tuple(_finite(float(value)) for value in lp.col_upper_),
@@ -52,6 +52,14 @@ def read_model_file(path: Path) -> OptimisationProblem:
         objective=objective,
         constraints=[row for line in _matrix(lp) for row in line],
     )
+
+
+def _names(path: Path, lp: Any) -> list[str]:
+    """Return the names of the variables, if the file has any."""
+    try:
+        return [str(name) for name in lp.col_names_]
+    except UnicodeDecodeError:
+        raise FairtrialError(f"{path}: the name of a variable is not UTF-8: save the file in UTF-8") from None
 
 
 def _read_by_highs(path: Path, highspy: Any) -> Any:

@@ -1,11 +1,15 @@
 """What lm-eval, promptfoo, DeepEval, pydantic-evals, k-eval, Every Eval Ever and OpenAI evals report, from our store."""
 
+import gzip
 import json
 import math
+import sqlite3
+from contextlib import closing
 
 import pytest
 
 from benchmarks.foreign.check import CHECKS, differing
+from fairtrial.core.errors import FairtrialError
 from fairtrial.store import Store
 from fairtrial.tracks.interchange.import_results import import_all
 from tests.tracks.interchange.results.conftest import DATA
@@ -57,6 +61,18 @@ def test_lm_eval(folder, store):
     assert {name: facts["n-samples"][name]["effective"] for name in facts["n-samples"] if name in runs} == {
         name: run.plan.case_count for name, run in runs.items() if name in facts["n-samples"]
     }
+
+
+def test_a_promptfoo_database_with_a_damaged_text_is_one_sentence(store, tmp_path):
+    path = tmp_path / "promptfoo.db"
+    path.write_bytes(gzip.decompress((DATA / "promptfoo/promptfoo.db.gz").read_bytes()))
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE evals SET results = CAST(x'7b22e5' AS TEXT), config = CAST(x'7b22e5' AS TEXT)")
+        database.commit()
+    with pytest.raises(
+        FairtrialError, match=r"promptfoo.db cannot be read: a text in it is damaged \(it is not UTF-8\)"
+    ):
+        import_all(path, store=store)
 
 
 @pytest.mark.parametrize(
