@@ -271,10 +271,10 @@ def _opened(source: Source) -> Iterator[sqlite3.Connection]:
             with closing(sqlite3.connect(f"file:{path.resolve().as_posix()}?mode=ro", uri=True)) as database:
                 database.row_factory = sqlite3.Row
                 yield database
-        except UnicodeDecodeError:
-            raise FairtrialError(f"{source.name} cannot be read: a text in it is damaged (it is not UTF-8)") from None
-        except sqlite3.Error as error:  # its message may quote what is damaged
-            raise FairtrialError(f"{source.name} cannot be read: {one_line(str(error))}") from None
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            text = isinstance(error, UnicodeDecodeError) or "UTF-8" in str(error)
+            why = "a text in it is damaged (it is not UTF-8)" if text else one_line(str(error))
+            raise FairtrialError(f"{source.name} cannot be read: {why}") from None
 
 
 def _json(text: Any) -> Any:
