@@ -474,6 +474,47 @@ async def test_the_largest_difference_that_a_suite_states_decides_everywhere(
         terminal("compare", contradicted.id, "--largest", "14")
 
 
+async def test_planned_looks_are_said_everywhere(run_suite, terminal, client, capsys, tmp_path):
+    """A run that stopped at a look: every output has its interval, and says that it allows for the looks."""
+    arms = [
+        {"id": name, "target": "mock:x", "options": {"answers": {f"c{n:02}": "42" for n in range(0, 100, step)}}}
+        for name, step in (("a", 3), ("b", 1))
+    ]
+    run = await run_suite(targets=arms, cases=cases(100), looks=5)
+    assert run.record.reason == "decided at look 2 of 5, after 40 cases"
+    (pair,) = terminal.document("compare", run.id)["pairs"]
+    assert pair["look"] == {"number": 2, "planned": 5, "shape": "late", "again": 1} and pair["count"] == 40
+    low, high = sorted(-end for end in pair["ci95"])
+    for surface, text in everywhere(run, terminal, client, capsys, tmp_path).items():
+        shown = spoken(text).replace("\\", "")
+        assert f"{low:.0f} to {high:.0f})" in shown, surface
+        assert "5 looks were planned: intervals and p hold for all of them together" in shown, surface
+    for surface in ("show", "run.md", "page"):
+        assert "Not needed: 120 of 200 trials (60 %" in spoken(
+            everywhere(run, terminal, client, capsys, tmp_path)[surface]
+        )
+
+
+async def test_who_left_a_race_is_said_everywhere(run_suite, terminal, client, tmp_path):
+    arms = [
+        {
+            "id": name,
+            "target": "mock:x",
+            "options": {"answers": {f"c{n:02}": "42" if n < count else "x" for n in range(100)}},
+        }
+        for name, count in (("first", 100), ("second", 97), ("third", 0))
+    ]
+    run = await run_suite(targets=arms, cases=cases(100), race=True)
+    said = {"show": terminal("show", run.id), "notebook": run._repr_html_()}
+    for name in ("run.md", "run.html"):
+        export(run, tmp_path / name)
+        said[name] = (tmp_path / name).read_text("utf-8")
+    said["page"] = client.get(f"/runs/{run.id}/result").text
+    for surface, text in said.items():
+        assert "Left the race: third at look 1." in spoken(text).replace("\\", ""), surface
+    assert [place["label"] for place in terminal.document("rank", run.id)["places"]] == ["first", "second", "third"]
+
+
 async def test_weights_that_go_with_the_differences_are_said_everywhere(
     run_suite,
     as_marked,  # noqa: F811

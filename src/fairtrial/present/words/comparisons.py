@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairtrial.core.formatting import Scale, deviation, signs
 from fairtrial.core.many_arms import adjustment
+from fairtrial.present.words.stopping import looks_words
 from fairtrial.present.words.verdicts import WORDS, lead_of, margin_words, pair_sentence, stated_words, unless_words
 from fairtrial.stats.planning import fewest_cases
 from fairtrial.text.printable import counted, significant
@@ -62,8 +63,17 @@ def _margin(pair: Comparison) -> float | None:
 
 def sentence(pair: Comparison, margin: float | None = None) -> str:
     """State the verdict on a pair, and what is behind it: on how many cases, or why nobody can tell."""
-    stated = stated_words(pair.stated, pair.metric)
-    return " ".join(filter(None, [pair_sentence(pair, margin), _behind_it(pair, margin), stated]))
+    said = [_behind_it(pair, margin), stated_words(pair.stated, pair.metric), _look_words(pair)]
+    return " ".join(filter(None, [pair_sentence(pair, margin), *said]))
+
+
+def _look_words(pair: Comparison) -> str:
+    """Say that the interval allows for several looks; empty if there is one."""
+    if pair.look is None:
+        return ""
+    planned = looks_words(pair.look.planned) if pair.look.planned > 1 else ""
+    again = f"This is look {pair.look.again} at these arms." if pair.look.again > 1 else ""
+    return " ".join(filter(None, [planned, again]))
 
 
 def _behind_it(pair: Comparison, margin: float | None) -> str:
@@ -134,7 +144,7 @@ def basis_words(pair: Comparison, margin: float | None = None) -> str:
     smallest = detectable_words(pair) if pair.verdict == "cannot tell" else ""
     within = margin_words(margin, pair.metric)
     ignored = f"Differences below {within} do not matter here." if margin is not None else ""
-    said = [cases, family, stated_words(pair.stated, pair.metric), still, smallest, ignored]
+    said = [cases, family, stated_words(pair.stated, pair.metric), _look_words(pair), still, smallest, ignored]
     return " ".join(filter(None, ["On cases like these.", *said]))
 
 

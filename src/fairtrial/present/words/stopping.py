@@ -27,7 +27,7 @@ def _early_notes(summary: RunSummary) -> list[str]:
     unsaid = waiting if summary.asked is None and summary.status != "stopped" else 0
     notes = [f"{unsaid:,} {'trial has' if unsaid == 1 else 'trials have'} not been run."] if unsaid else []
     if summary.stop is not None and summary.stop.looks:
-        return [*notes, *_saved_notes(summary), *_race_notes(summary), _looks_words(summary.stop.looks)]
+        return [*notes, *_saved_notes(summary), *_race_notes(summary), looks_words(summary.stop.looks)]
     if summary.status == "stopped":
         return [
             f"Stopped as soon as it was sure, {counted(waiting, 'trial')} early; calls in progress were finished. "
@@ -64,6 +64,6 @@ def _again_words(again: LookAgain) -> str:
     )
 
 
-def _looks_words(planned: int) -> str:
+def looks_words(planned: int) -> str:
     """Say that intervals allow for planned looks."""
     return f"{planned} looks were planned: intervals and p hold for all of them together."
