@@ -510,10 +510,12 @@ def power(
     margin: float | Sequence[float] = (),
     arms: tuple[str, str] | None = None,
     power: float = 0.8,
+    looks: int = 0,
     store: str | None = None,
 ) -> Power:
     """Estimate how many cases or repeats are needed to detect a difference; `delta` and `margin` are in points of 100.
 
+    With `looks`, also of how many a run with that many planned looks asks on average.
     The numbers allow for the uncertainty of the spread measured in the runs: the fewer cases, the more are needed.
     """
 
@@ -524,10 +526,12 @@ async def apower(
     margin: float | Sequence[float] = (),
     arms: tuple[str, str] | None = None,
     power: float = 0.8,
+    looks: int = 0,
     store: str | None = None,
 ) -> Power:
     """Estimate how many cases or repeats are needed to detect a difference; `delta` and `margin` are in points of 100.
 
+    With `looks`, also of how many a run with that many planned looks asks on average.
     The numbers allow for the uncertainty of the spread measured in the runs: the fewer cases, the more are needed.
 
 
