@@ -11,6 +11,7 @@ from fairtrial.analyse.pair_board import pair_board
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.present.words.pair_boards import board_headline, board_next_step
+from fairtrial.store.votes import Vote, add_vote
 from fairtrial.workflows.vote import Poll
 
 
@@ -73,3 +74,24 @@ async def test_agreement_counts_votes_in_which_both_prefer_one(run_suite: Any) -
         poll.cast(ballot, "tie" if not wanted else "left" if ballot.left == wanted else "right")
     concord = pair_board([run], "votes").concord
     assert concord is not None and (concord.agreed, concord.decided, concord.judge) == (2, 3, False)
+
+
+@pytest.mark.slow
+async def test_votes_that_go_in_circles_rank_nobody_anywhere(run_suite: Any, store: Any) -> None:
+    """m0 beats m1, m1 beats m2, m2 beats m0: `rank`, the board and the words agree that there is no order."""
+    run = await run_suite(
+        targets=[{"id": f"m{n}", "target": f"mock:m{n}", "options": {"answer": f"m{n}"}} for n in range(3)],
+        cases=[{"id": f"c{n}", "input": f"q{n}", "expected": "m0"} for n in range(20)],
+    )
+    for case in range(20):
+        for one, other, choice in ((0, 1, "one"), (1, 2, "one"), (0, 2, "other" if case else "one")):
+            vote = Vote(case_position=case, repeat=0, arm_one=one, arm_other=other, choice=choice, left=0)
+            add_vote(store, run.id, vote)
+    board, ranking = pair_board([run], "votes"), rank(read_scores(sources_of(run)), by="votes")
+    assert board.circular and not board.rated and not board.better
+    assert {(arm.rank, arm.worst_rank) for arm in board.arms} == {(1, 3)}
+    assert {(place.rank, place.worst_rank) for place in ranking.places} == {(1, 3)}
+    assert [place.rating for place in ranking.places] == [None] * 3 and ranking.matrix is not None
+    assert "who is preferred depends on the pair" in headline(board)
+    assert any("A beats B, B beats C" in note for note in ranking.notes)
+    assert "A beats B, B beats C" in board_next_step(board)

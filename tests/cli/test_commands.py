@@ -13,7 +13,7 @@ from fairtrial.cli.main import cli
 
 # What help may import of the package; in `commands` and `options` is what is typed.
 LIGHT = {
-    "cli", "cli.interrupts", "cli.main", "cli.options", "cli.output", "core", "core.errors", "core.private",
+    "cli", "cli.interrupts", "cli.main", "cli.options", "cli.output", "core", "core.errors", "core.looks", "core.private",
     "core.registry", "core.trust", "reports", "reports.format", "reports.formats", "suites", "text", "text.printable", "tracks",
     "tracks.interchange.formats",
 }  # fmt: skip

@@ -940,6 +940,6 @@ class TestLift:
         assert run.arms[0].repeat_sd == pytest.approx(0.5) and run.arms[1].repeat_sd is None
         assert _run(["show", "--baseline", "long", "--store", run.store.address]) == 0
         shown = " ".join(capsys.readouterr().out.split())
-        assert "over t/long: −25.0 (95 % CI −48.0 to 9.9), 12 cases" in shown
+        assert "over t/long: −25.0 (95 % CI −44.9 to 4.6), 12 cases" in shown
         assert _run(["show", "--baseline", "wide", "--store", run.store.address]) == 1
         assert "its conditions: short, long" in capsys.readouterr().err

@@ -28,6 +28,7 @@ class PlainCaveat(_Caveat, frozen=True, kw_only=True):
         "strength_unbounded",  # some arms only win or only lose
         "orders_differ",  # by scores and by ratings
         "ratings_left_out",  # they cannot allow for a run that could stop
+        "battles_do_not_fit",  # one strength for each arm
         "too_many_to_rate",
         "means_only",  # categories and guards were not checked
     ]

@@ -15,7 +15,7 @@ import numpy as np
 from fairtrial.analyse.battles import Battles, By, pair_rows
 from fairtrial.analyse.case_table import Ints
 from fairtrial.analyse.leaderboard import brackets
-from fairtrial.analyse.rank import Table, better_by_rating, gap_intervals, open_ranks, rated
+from fairtrial.analyse.rank import Table, better_by_rating, fits, gap_intervals, open_ranks, rated
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.many_arms import MOST_RATED, is_large
 from fairtrial.stats import Ratings
@@ -73,6 +73,7 @@ class PairBoard(msgspec.Struct, frozen=True, kw_only=True):
     concord: Concord | None
     rated: bool
     apart: list[list[str]]  # groups of arms that were never compared with each other, if there are several
+    circular: bool = False  # whether no strengths of the arms, one each, explain who was preferred to whom
 
     @property
     def leading(self) -> list[BoardArm]:
@@ -107,7 +108,7 @@ def pair_board(runs: Sequence[StoredRun], by: By) -> PairBoard:
     ]  # fmt: skip
     fought = {name for one, other, _, _ in battles for name in (one, other)}
     players = [name for name in names if name in fought]
-    arms, better, rated, apart = _rated_arms(players, battles)
+    arms, better, rated, apart, circular = _rated_arms(players, battles)
     return PairBoard(
         by=by,
         battles=len(battles),
@@ -121,15 +122,16 @@ def pair_board(runs: Sequence[StoredRun], by: By) -> PairBoard:
         concord=_concord(runs, [(run, row) for run, row in rows if "voter" in row]),
         rated=rated,
         apart=apart,
+        circular=circular,
     )
 
 
 def _rated_arms(
     players: list[str], battles: Sequence[tuple[str, str, float, str]]
-) -> tuple[list[BoardArm], list[tuple[str, str]], bool, list[list[str]]]:
-    """Return the arms, the decided pairs, whether there are ratings, and the groups that no battle links."""
+) -> tuple[list[BoardArm], list[tuple[str, str]], bool, list[list[str]], bool]:
+    """Return the arms, the decided pairs, whether there are ratings, the groups that no battle links, and circles."""
     if not players:
-        return [], [], False, []
+        return [], [], False, [], False
     position = {name: number for number, name in enumerate(players)}
     columns = Battles(
         [position[one] for one, *_ in battles],
@@ -139,12 +141,14 @@ def _rated_arms(
     )
     fought, won, lost = _counts(columns, len(players))
     if len(players) > MOST_RATED:
-        return _unrated(players, fought, won, lost), [], False, []
-    ratings = rated(columns, len(players))
+        return _unrated(players, fought, won, lost), [], False, [], False
+    ratings = rated(columns, len(players), fit=True)
+    if not fits(ratings):
+        return _unrated(players, fought, won, lost), [], False, [], True
     groups = [[name for name, own in zip(players, ratings.groups, strict=True) if own == group]
               for group in dict.fromkeys(ratings.groups)]  # fmt: skip
     if not ratings.bounded:
-        return _unrated(players, fought, won, lost), [], False, groups if len(groups) > 1 else []
+        return _unrated(players, fought, won, lost), [], False, groups if len(groups) > 1 else [], False
     better = better_by_rating(ratings)
     order = sorted(range(len(players)), key=lambda number: -ratings.ratings[number])
     preferences = _preferences(ratings, order[0], better)
@@ -152,7 +156,7 @@ def _rated_arms(
         _arm(players[number], number, ratings, better, preferences.get(number), fought, won, lost) for number in order
     ]
     decided = [(players[one], players[other]) for one in order for other in order if better[one, other]]
-    return arms, decided, True, []
+    return arms, decided, True, [], False
 
 
 def _counts(battles: Battles, players: int) -> tuple[Ints, Ints, Ints]:

@@ -22,6 +22,7 @@ from fairtrial.core.showing import Shown
 from fairtrial.stats import Aggregate, Gap, Ratings, bradley_terry, elo, holm, holm_levels
 from fairtrial.stats.distributions import t_quantile
 from fairtrial.stats.mean import ALPHA
+from fairtrial.stats.pair_fit import FIT_LEVEL
 
 Table = NDArray[np.bool_]  # [i, j]: whether i is better than j
 _FEW_PROMPTS = 6  # with fewer, even five wins out of five may be luck
@@ -116,8 +117,9 @@ def rank(
     if judged is None and not len(keys):
         raise FairtrialError("nothing can be ranked: the arms have no cases in common")
     battles = judged or from_scores(sign * table[:, keys], prompts)
-    ratings = rated(battles, len(arms), styled=control_style)
-    unrated = judged is None and any(one.stop is not None for one in arms)  # the ratings would contradict the ranks
+    ratings = rated(battles, len(arms), styled=control_style, fit=judged is not None)
+    # Ratings of scores of which a part was left out would contradict the ranks.
+    unrated = not fits(ratings) or (judged is None and any(one.stop is not None for one in arms))
     if by_pairs:
         places = _by_ratings(scores, arms, metric, ratings)
     else:
@@ -126,7 +128,7 @@ def rank(
         places = _with_ratings(places, arms, battles, ratings)
     if by_pairs:
         places.sort(key=_by_rating)
-    caveats: list[Caveat] = [PlainCaveat(what="ratings_left_out")]
+    caveats: list[Caveat] = [PlainCaveat(what="ratings_left_out" if fits(ratings) else "battles_do_not_fit")]
     if not unrated:
         caveats = list(_caveats(len(keys), count, places, unscored, arms, ratings, by_pairs=by_pairs))
     return Ranking(
@@ -226,10 +228,11 @@ def better_than(scores: ScoreTable, arms: Sequence[ArmScores], metric: str) -> T
     return better
 
 
-def rated(battles: Battles, players: int, *, styled: bool = False) -> Ratings:
+def rated(battles: Battles, players: int, *, styled: bool = False, fit: bool = False) -> Ratings:
     """Rate players with intervals that hold for all pairs together: where two do not overlap, one is better.
 
-    Of very many players, each is compared with the strongest only.
+    Of very many players, each is compared with the strongest only. `fit` tests whether one strength each explains the
+    battles, if style is not controlled for.
     """
     pairs = math.comb(players, 2)
     return bradley_terry(
@@ -241,6 +244,7 @@ def rated(battles: Battles, players: int, *, styled: bool = False) -> Ratings:
         covariates=battles.style if styled else None,
         alpha=ALPHA / max(1, pairs),
         every_gap=not is_large(pairs),
+        fit=fit and not is_large(pairs),
     )
 
 
@@ -257,9 +261,14 @@ def gap_intervals(ratings: Ratings) -> dict[tuple[int, int], tuple[float, float]
     return intervals
 
 
+def fits(ratings: Ratings) -> bool:
+    """Return whether one strength for each arm explains the battles, as far as was tested."""
+    return ratings.fit_p is None or ratings.fit_p >= FIT_LEVEL
+
+
 def _testable(ratings: Ratings) -> list[Gap]:
     """Return the gaps that have a p-value; with few prompts, none."""
-    if (ratings.prompts or 0) < _FEW_PROMPTS or ratings.confounded:
+    if (ratings.prompts or 0) < _FEW_PROMPTS or ratings.confounded or not fits(ratings):
         return []
     return [gap for gap in ratings.gaps if gap.p_value is not None]
 

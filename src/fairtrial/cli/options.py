@@ -18,7 +18,7 @@ import click
 from click.core import ParameterSource
 
 from fairtrial.cli.interrupts import installed
-from fairtrial.config.run_options import LOOKS, MOST_LOOKS
+from fairtrial.core.looks import LOOKS, MOST_LOOKS
 
 if TYPE_CHECKING:
     from fairtrial.analyse.run import Run

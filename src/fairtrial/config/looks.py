@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fairtrial.config.document import SuiteDocument
-from fairtrial.config.run_options import LOOKS, RunOptions
+from fairtrial.config.run_options import RunOptions
+from fairtrial.core.looks import LOOKS
 
 
 def planned_looks(document: SuiteDocument, options: RunOptions) -> tuple[int, bool]:

@@ -8,8 +8,7 @@ import msgspec
 
 from fairtrial.core.amounts import MOST_REPEATS, check_amount
 from fairtrial.core.errors import FairtrialError
-
-LOOKS, MOST_LOOKS = 5, 20  # planned ones, where nothing says how many, and at most
+from fairtrial.core.looks import MOST_LOOKS
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):

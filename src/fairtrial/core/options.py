@@ -46,9 +46,12 @@ def read(cls: type[S], value: Any, problems: Problems, path: Path = ()) -> S | N
         return None
     known = _fields(cls)
     read_values: dict[str, Any] = {}
+    hints: set[str] = set()
     for key, item in value.items():
         if key not in known:
-            problems.append(((*path, str(key)), f"unknown key{registry.nearest(str(key), list(known))}"))
+            hint = registry.nearest(str(key), list(known))
+            problems.append(((*path, str(key)), "unknown key" + ("" if hint in hints else hint)))  # all known keys once
+            hints.add(hint)
         elif (read_value := _read_value(known[key].type, item, problems, (*path, key))) is not _FAILED:
             read_values[known[key].name] = read_value
     required = [field for field in known.values() if field.required]

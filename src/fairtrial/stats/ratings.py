@@ -1,7 +1,8 @@
 """Ratings from pairwise comparisons: Bradley–Terry with intervals over prompts, and Elo for those who expect it.
 
 One prompt yields many battles, so prompts are the sample: each is left out once (the jackknife), and the resulting
-changes give the uncertainty of a rating or of the gap between two. Resampling prompts failed with few of them.
+changes give the uncertainty of a rating or of the gap between two. With few battles they happen to agree now and then,
+so an error is never smaller than the model's own. Resampling prompts failed with few of them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairtrial.stats.distributions import t_quantile, t_two_sided
+from fairtrial.stats.pair_fit import covariance, fit_p
 
 Floats = NDArray[np.float64]
 Battles = NDArray[np.int64]  # their numbers
@@ -56,6 +58,7 @@ class Ratings(msgspec.Struct, frozen=True, kw_only=True):
     effects: tuple[StyleEffect, ...] = ()  # one for each covariate
     confounded: bool = False  # whether strength and covariates cannot be separated, as they always go together
     bounded: bool = True  # whether chains of wins link all players both ways; otherwise ratings have no bound
+    fit_p: float | None = None  # of the test that one strength for each player explains every pair, if asked for
 
 
 def bradley_terry(
@@ -69,6 +72,7 @@ def bradley_terry(
     prior: float | None = None,
     alpha: float = 0.05,
     every_gap: bool = True,
+    fit: bool = False,
 ) -> Ratings:
     """Fit ratings by maximum likelihood. The mean rating is 1000; `alpha` is the error level of each interval.
 
@@ -76,7 +80,7 @@ def bradley_terry(
     more of a feature `one` has than `other`; ratings are then adjusted to equal features. For the tests of gaps,
     `prior` wins are added for each player of a pair that met, by default half a win divided by the number of players,
     so that a player who only wins can be placed too. Without `every_gap`, gaps are those of the strongest player to
-    each other one.
+    each other one. `fit` tests whether one strength for each player explains the battles.
     """
     if covariates is not None:
         z = np.asarray(covariates, dtype=np.float64)
@@ -102,15 +106,21 @@ def bradley_terry(
         return _strengths(table - wins(battles) + added, whole)  # from the whole it is not far
 
     moved = None if prompts is None else _leave_one_out(prompts, without)
+    by_model = None if whole is None else covariance(whole, table + table.T + 2 * added)
     return Ratings(
         ratings=tuple(float(rating) for rating in _to_rating(theta)),
-        intervals=None if moved is None else _bounds(_to_rating(theta), _SCALE * moved, alpha),
+        intervals=None
+        if moved is None or by_model is None
+        else _bounds(_to_rating(theta), _SCALE * moved, _SCALE * _errors(by_model), alpha),
         battles=len(w),
         prompts=None if prompts is None else len(np.unique(np.asarray(prompts))),
         method="Bradley–Terry",
         bounded=_connected(table),
-        gaps=() if whole is None or moved is None else _gaps(whole, moved, _linked(met), _hub(theta, every_gap)),
+        gaps=()
+        if whole is None or moved is None or by_model is None
+        else _gaps(whole, moved, by_model, _linked(met), _hub(theta, every_gap)),
         groups=_linked(met),
+        fit_p=fit_p(a, b, w, np.asarray(prompts), theta) if fit and prompts is not None else None,
     )
 
 
@@ -131,12 +141,17 @@ def _jackknife(moved: Floats) -> Floats:
     return np.asarray(np.sqrt((n - 1) / n * np.sum((moved - moved.mean(axis=0)) ** 2, axis=0)), dtype=np.float64)
 
 
-def _bounds(values: Floats, moved: Floats, alpha: float) -> tuple[tuple[float, float] | None, ...]:
-    """Return intervals; None where leaving out prompts changes nothing, so that no error can be estimated."""
+def _errors(by_model: Floats) -> Floats:
+    """Return the standard errors in a covariance."""
+    return np.asarray(np.sqrt(np.maximum(0.0, np.diag(by_model))), dtype=np.float64)
+
+
+def _bounds(values: Floats, moved: Floats, by_model: Floats, alpha: float) -> tuple[tuple[float, float] | None, ...]:
+    """Return intervals by the larger of two errors: over prompts, and the model's own; None for a single prompt."""
     n = len(moved)
     if n < 2:
         return (None,) * len(values)
-    half = t_quantile(1 - alpha / 2, n - 1) * _jackknife(moved)
+    half = t_quantile(1 - alpha / 2, n - 1) * np.maximum(_jackknife(moved), by_model)
     return tuple(
         (float(value - own), float(value + own)) if own > 1e-9 * _SCALE else None
         for value, own in zip(values, half, strict=True)
@@ -148,13 +163,14 @@ def _hub(theta: Floats, every_gap: bool) -> int | None:
     return None if every_gap else int(np.argmax(theta))
 
 
-def _gaps(theta: Floats, moved: Floats, groups: tuple[int, ...], hub: int | None) -> tuple[Gap, ...]:
-    """Return the gap of every two players, or of one to each other, its jackknife error over prompts, and p by t."""
+def _gaps(theta: Floats, moved: Floats, by_model: Floats, groups: tuple[int, ...], hub: int | None) -> tuple[Gap, ...]:
+    """Return the gap of every two players, or of one to each other, the larger of its two errors, and p by t."""
     n, gaps = len(moved), []
     players = range(len(theta))
     for i, j in combinations(players, 2) if hub is None else ((hub, one) for one in players if one != hub):
         difference = float(theta[i] - theta[j])
-        error = float(_jackknife((moved[:, i] - moved[:, j])[:, None])[0]) if n > 1 else 0.0
+        model = float(np.sqrt(max(0.0, by_model[i, i] + by_model[j, j] - 2 * by_model[i, j])))
+        error = max(model, float(_jackknife((moved[:, i] - moved[:, j])[:, None])[0])) if n > 1 else 0.0
         testable = error > 1e-9 and groups[i] == groups[j]
         p = t_two_sided(difference / error, n - 1) if testable else None
         gaps.append(Gap(one=i, other=j, difference=difference, std_err=error, p_value=p, freedom=n - 1))
@@ -191,7 +207,9 @@ def _controlled(
 
     estimate = fitted(np.ones(len(w)))
     moved = None if prompts is None else _leave_one_out(prompts, without)
-    bounds = None if moved is None else _bounds(_SCALE * estimate, _SCALE * moved, alpha)
+    by_model = _by_regression(design, estimate)
+    errors = _SCALE * _errors(by_model)
+    bounds = None if moved is None else _bounds(_SCALE * estimate, _SCALE * moved, errors, alpha)
     rank = np.linalg.matrix_rank(design)
     full_rank = np.linalg.matrix_rank(design[:, :k]) + int(np.sum(spread > 0))
     table = np.zeros((k, k))
@@ -208,20 +226,31 @@ def _controlled(
         method="Bradley–Terry with covariates",
         bounded=_connected(table),
         confounded=bool(rank < full_rank),
-        gaps=() if moved is None else _gaps(estimate[:k], moved[:, :k], groups, _hub(estimate[:k], every_gap)),
+        gaps=()
+        if moved is None
+        else _gaps(estimate[:k], moved[:, :k], by_model, groups, _hub(estimate[:k], every_gap)),
         groups=groups,
         effects=tuple(
             StyleEffect(points=_SCALE * float(effect), interval=own)
-            for effect, own in zip(estimate[k:], _effect_bounds(estimate[k:], moved, k), strict=True)
+            for effect, own in zip(estimate[k:], _effect_bounds(estimate, moved, errors, k), strict=True)
         ),
     )
 
 
-def _effect_bounds(effects: Floats, moved: Floats | None, players: int) -> tuple[tuple[float, float] | None, ...]:
+def _by_regression(design: Floats, estimate: Floats) -> Floats:
+    """Return the covariance of the estimates by the model."""
+    chance = 1 / (1 + np.exp(-design @ estimate))
+    return np.linalg.pinv((design * (chance * (1 - chance))[:, None]).T @ design, hermitian=True)
+
+
+def _effect_bounds(
+    estimate: Floats, moved: Floats | None, errors: Floats, players: int
+) -> tuple[tuple[float, float] | None, ...]:
     """Return the 95 % intervals of covariates' effects."""
     if moved is None:
-        return (None,) * len(effects)
-    return _bounds(_SCALE * effects, _SCALE * moved[:, players:], 0.05)
+        return (None,) * (len(estimate) - players)
+    own = slice(players, None)
+    return _bounds(_SCALE * estimate[own], _SCALE * moved[:, own], errors[own], 0.05)
 
 
 def _logistic(design: Floats, worth: Floats, weights: Floats, start: Floats | None) -> Floats:

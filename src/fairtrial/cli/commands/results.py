@@ -16,7 +16,7 @@ from fairtrial.cli.options import (
     plain_option,
     store_options,
 )
-from fairtrial.config.run_options import LOOKS, MOST_LOOKS
+from fairtrial.core.looks import LOOKS, MOST_LOOKS
 
 
 @click.command(short_help="List the runs in the store.")

@@ -52,6 +52,8 @@ _KNOWN = {
     "orders_differ": "Scores and ratings give different orders: a rating counts who won a case, not by how much.",
     "ratings_left_out": "A run was allowed to stop as soon as its result was sure. Ranks and scores allow for that; "
     "ratings do not, and are left out.",
+    "battles_do_not_fit": "No single strength for each arm explains who won, as when A beats B, B beats C, and C beats "
+    "A: there are no ratings, and no ranks by them. The matrix shows every pair.",
     "too_many_to_rate": f"There are no ratings of more than {MOST_ARMS} arms: they take every pair.",
     "means_only": "Categories and guards were not checked: --these-cases compares means only.",
 }

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _WHO = {"votes": "people prefer", "verdicts": "judges prefer", "both": "people and judges prefer"}
 _BY = {"votes": " by the votes", "verdicts": " by the verdicts", "both": " by the votes and verdicts"}
 _WHAT = {"votes": "vote", "verdicts": "verdict", "both": "vote and verdict"}
+_TOO_FEW = "so far: too few to say who leads."
+_CIRCULAR = "fit no order of the arms: who is preferred depends on the pair."
 _FAR = 1000.0  # a limit this far from the middle is no limit
 _PREFERENCE = 0.1  # beyond one half: 60 to 40
 
@@ -24,7 +26,7 @@ def board_headline(board: PairBoard) -> list[Piece]:
     if not board.arms:
         return [Piece("Nobody has voted yet." if board.by != "verdicts" else "No judge has compared answers yet.")]
     if not board.rated:
-        return [Piece(f"{counted(board)} so far: too few to say who leads.")]
+        return [Piece(f"{counted(board)} {_CIRCULAR if board.circular else _TOO_FEW}")]
     leading, behind = board.leading, [arm for arm in board.arms if arm.rank > 1]
     first, by = board.arms[0], _BY[board.by]
     if first.rank > 1 or not behind:
@@ -114,6 +116,11 @@ def board_next_step(board: PairBoard) -> str:
     if board.apart:
         groups = " | ".join(", ".join(names[:5]) for names in board.apart[:4])
         return f"Never compared with each other, not even through others: {groups}. More votes will link them."
+    if board.circular:
+        return (
+            "There are no ratings: no single strength for each arm explains who won, as when A beats B, B beats C, and "
+            "C beats A. `fairtrial rank` shows every pair."
+        )
     if len(board.arms) > MOST_RATED:
         return f"There are no ratings of more than {MOST_RATED:,} arms: this is who won and lost."
     if not board.rated:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairtrial.config.run_options import LOOKS
 from fairtrial.core.formatting import money, number
+from fairtrial.core.looks import LOOKS
 from fairtrial.text.printable import counted
 
 if TYPE_CHECKING:
