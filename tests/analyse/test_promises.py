@@ -1,12 +1,15 @@
 """Words that promise or compare something: they agree with the numbers behind them, and say what they are about."""
 
 import msgspec
+import pytest
+from click.testing import CliRunner
 
 import fairtrial as ft
 from fairtrial import pipeline
 from fairtrial.analyse.drift import ArmDrift, DriftPoint
 from fairtrial.analyse.gate import Terms, gate
 from fairtrial.analyse.score_table import sources_of
+from fairtrial.cli.main import cli
 from fairtrial.config.advice import warnings
 from fairtrial.present.words.arm_notes import arm_lines, notes
 from fairtrial.present.words.comparisons import agreement_line, brief_lines
@@ -58,7 +61,7 @@ def test_drift_is_never_rounded_to_chance():
     def told(smoothed, limit):
         alarm = abs(smoothed) > limit
         point = DriftPoint(run="v2", difference=0.07, smoothed=smoothed, limit=limit, alarm=alarm, cases=9)
-        return drift_line(ArmDrift(arm="m", first="v1", points=[point])), chart_cells(point)
+        return drift_line(ArmDrift(arm="m", first="v1", reference=["v1"], points=[point])), chart_cells(point)
 
     line, cells = told(0.06221, 0.06219)
     assert "(+6.221 points, smoothed; up to 6.219 either way is chance)" in line
@@ -82,7 +85,7 @@ async def test_questions_that_repeat_are_said(run_suite, write_suite, store, tmp
     words = "45 of 60 cases repeat the question of another one word for word"
     suite = pipeline.load(write_suite(targets=targets, cases=repeated(4)))
     (advice,) = [line for line in warnings(suite) if "repeat" in line]
-    assert advice.startswith(words) and "`cluster`" in advice
+    assert advice.startswith(words) and "`cluster_by: question`" in advice
     run = await run_suite(targets=targets, cases=repeated(4))
     assert any(note.startswith(words) for note in notes(run.summary()))
     assert any(note.startswith(words) for note in ft.compare(run).notes)
@@ -90,6 +93,25 @@ async def test_questions_that_repeat_are_said(run_suite, write_suite, store, tmp
     assert not any("repeat" in line for line in warnings(pipeline.load(write_suite(targets=targets, cases=clustered))))
     run = await run_suite(targets=targets, cases=clustered)
     assert not any("word for word" in note for note in [*notes(run.summary()), *ft.compare(run).notes])
+
+
+async def test_one_option_makes_the_same_question_one_cluster(run_suite, write_suite, store):
+    targets = [arm("a", set(range(30))), arm("b", set(range(0, 60, 3)))]
+    plain = await run_suite(targets=targets, cases=repeated(4))
+    run = await run_suite(targets=targets, cases=repeated(4), cluster_by="question")
+    by_hand = await run_suite(targets=targets, cases=repeated(4, cluster="{}"))
+    found, same = ft.compare(run, "a", "b"), ft.compare(by_hand, "a", "b")
+    assert found.ci95 == pytest.approx(same.ci95) and found.units == same.units == 15
+    assert not any("word for word" in note for note in [*notes(run.summary()), *ft.compare(run).notes])
+    assert ft.compare(plain, "a", "b").units == 60
+    suite = pipeline.load(write_suite(targets=targets, cases=repeated(4), cluster_by="question"))
+    assert not any("repeat" in line for line in warnings(suite))
+    once = await run_suite(targets=targets, cases=repeated(1), cluster_by="question")
+    assert all(case.cluster is None for case in store.cases(once.plan.id, 0, 99))  # nothing repeats: nothing to say
+    said = CliRunner().invoke(cli, ["cases", plain.id, "--store", store.address], standalone_mode=False).output
+    assert "45 of 60 cases repeat the question" in said and "cluster_by: question" in said
+    said = CliRunner().invoke(cli, ["cases", run.id, "--store", store.address], standalone_mode=False).output
+    assert "repeat the question" not in said
 
 
 async def test_questions_with_other_values_do_not_repeat(run_suite):

@@ -18,7 +18,7 @@ from fairtrial.present.words.arm_notes import notes
 from fairtrial.present.words.comparisons import brief_lines, p_words, sentence
 from fairtrial.reports.export import export
 from fairtrial.reports.json import document
-from fairtrial.workflows.label import PersonLabel, add_labels
+from fairtrial.workflows.label import PersonLabel, add_labels, drawn_mark
 from tests.analyse.test_compare import NUMBER, arm, as_marked, cases, marks  # noqa: F401
 from tests.engine.test_decision import known_orders  # noqa: F401
 
@@ -294,7 +294,7 @@ class TestLabels:
         chosen = {f"c{n:03}" for n in range(0, 120, 4)}
         rng = np.random.default_rng(1)
         labels = [
-            PersonLabel(trial.trial_id, float(rng.choice([0.4, 0.5, 0.6])))
+            PersonLabel(trial.trial_id, float(rng.choice([0.4, 0.5, 0.6])), sample=drawn_mark(run.id, trial.trial_id))
             for trial in run.trials()
             if trial.case_id in chosen
         ]

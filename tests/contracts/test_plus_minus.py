@@ -100,7 +100,7 @@ def shown(tmp_path_factory):
         patch.setenv("COLUMNS", "80")
         store = Store(f"sqlite:///{folder}/test.db")
         surfaces = {
-            "run": told(store, "run", "marks.yaml", "--runs", "3"),
+            "run": told(store, "run", "marks.yaml", "--runs", "9"),
             "calibrate": told(store, "calibrate", "--suite", "marks.yaml", "--runs", "2"),
             "optim run": told(store, *OPTIM_RUN),
             "scorers": CliRunner().invoke(cli, ["scorers"]).output,

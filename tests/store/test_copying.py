@@ -31,7 +31,15 @@ async def filled(run_suite, store) -> Run:
     """A run with everything that a run can have."""
     first = await run_suite(targets=TARGETS, scorer="golden_judge", judge=JUDGE, repeats=2, cases=numbered(8))
     run = await arescore(first.id, scorer={"type": "regex"}, store=store)
-    label = {"case_position": 0, "arm_position": 0, "repeat": 0, "labeller": "me", "value": 1.0, "note": None}
+    label = {
+        "case_position": 0,
+        "arm_position": 0,
+        "repeat": 0,
+        "labeller": "me",
+        "value": 1.0,
+        "note": None,
+        "drawn": True,
+    }
     opinions.add_labels(store, run.id, run.record.scoring, [label])
     vote = {"case_position": 1, "repeat": 0, "arm_one": 0, "arm_other": 1, "choice": "tie", "left": 0}
     add_vote(store, run.id, Vote(**vote))

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from fairtrial.analyse.run import Run
+from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.cli.main import _run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import corrected_mean, corrected_share
-from fairtrial.workflows.label import PersonLabel, add_labels, read_labels, read_mark, write_sample
+from fairtrial.workflows.label import PersonLabel, add_labels, drawn_mark, read_labels, read_mark, write_sample
 from fairtrial.workflows.resume import arescore
 from tests.judging.test_judges import judge
 
@@ -42,6 +43,11 @@ def read(path) -> list[dict]:
         return list(csv.DictReader(file))
 
 
+def drawn(run, trial, value):
+    """A label of an answer that a sample had."""
+    return PersonLabel(trial.trial_id, value, sample=drawn_mark(run.id, trial.trial_id))
+
+
 def fill(path, bias: float = 0.0) -> None:
     """A person who marks 20 points lower than the judge of these tests, more or less."""
     rows = read(path)
@@ -60,7 +66,10 @@ async def test_a_sample_is_blind_and_random(judged, tmp_path):
     path = tmp_path / "marks.csv"
     assert write_sample(run, path, count=15, seed=1) == 30
     rows = read(path)
-    assert list(rows[0]) == ["trial", "input", "expected", "answer", "label", "note"]
+    assert list(rows[0]) == ["trial", "input", "expected", "answer", "label", "note", "sample"]
+    of = {trial.trial_id: (trial.arm, trial.case_id) for trial in run.trials()}
+    asked = {name: {of[row["trial"]][1] for row in rows if of[row["trial"]][0] == name} for name in ("one", "two")}
+    assert asked["one"] == asked["two"]  # of the same cases: comparisons are corrected where both have labels
     assert len({row["trial"] for row in rows}) == 30 and not any(row["label"] for row in rows)
     again_path, other = tmp_path / "again.csv", tmp_path / "other.csv"
     write_sample(run, again_path, count=15, seed=1)
@@ -94,7 +103,7 @@ async def test_every_case_is_drawn_until_none_is_left(run_suite, monkeypatch):
     drawn = []
     while (place := opinions.unlabelled(run.store, run.record, [0])) is not None:
         label = {"case_position": place.case, "arm_position": 0, "repeat": place.repeat, "labeller": "me", "value": 1.0}
-        opinions.add_labels(run.store, run.id, run.record.scoring, [{**label, "note": None}])
+        opinions.add_labels(run.store, run.id, run.record.scoring, [{**label, "note": None, "drawn": True}])
         drawn.append(place)
     assert sorted(place.case for place in drawn) == list(range(30))
     assert {place.repeat for place in drawn} == {0, 1} and [place.case for place in drawn] != list(range(30))
@@ -128,7 +137,12 @@ async def test_right_or_wrong_is_corrected(judged, tmp_path):
     write_sample(run, path, count=80, seed=5)
     rows = read(path)
     labels = [
-        PersonLabel(row["trial"], read_mark("pass" if WORDS.index(row["answer"][5:]) > 4 else "fail")) for row in rows
+        PersonLabel(
+            row["trial"],
+            read_mark("pass" if WORDS.index(row["answer"][5:]) > 4 else "fail"),
+            sample=row["sample"],
+        )
+        for row in rows
     ]
     add_labels(run, labels, by="ann")
     (corrected,) = run.arms[0].labels.corrected
@@ -154,15 +168,34 @@ async def test_labels_are_stale_beside_another_judge(judged, store):
 async def test_labels_outside_the_labelled_range_are_refused(judged):
     run = await judged(100)
     low = [trial for trial in run.trials() if trial.score < 0.3][:20]
-    add_labels(run, [PersonLabel(trial.trial_id, 0.1) for trial in low], by="ann")
+    add_labels(run, [drawn(run, trial, 0.1) for trial in low], by="ann")
     (corrected,) = run.arms[0].labels.corrected
     assert corrected.mean is None and "outside the labelled range (0 to 20)" in corrected.refused
 
 
 @pytest.mark.slow
+async def test_labels_that_somebody_chose_correct_nothing(judged, tmp_path, capsys):
+    """Picked where the judge errs, 3 to 1, they decided wrongly in 9 to 41 % of comparisons."""
+    run = await judged(60)
+    add_labels(run, [PersonLabel(trial.trial_id, 0.1) for trial in list(run.trials())[:25]], by="ann")
+    (arm,) = run.arms
+    assert (arm.labels.answers, arm.labels.chosen, arm.labels.corrected) == (25, 25, ())
+    assert arm.labels.bias is not None and arm.labels.agreement is not None  # shown, as agreement
+    assert not read_scores(sources_of(run)).arms[0].labels  # and no comparison knows them
+    assert _run(["label", run.id, "--store", run.store.address]) == 0
+    assert "correct nothing: 25 labels of answers that somebody chose" in " ".join(capsys.readouterr().out.split())
+    path = tmp_path / "marks.csv"
+    write_sample(run, path, count=35, seed=3)
+    fill(path, bias=-10)
+    add_labels(run, read_labels(path), by="ann")
+    (arm,) = run.arms
+    assert (arm.labels.answers, arm.labels.chosen) == (60, 25) and arm.labels.corrected[0].labelled == 35
+
+
+@pytest.mark.slow
 async def test_unequal_weights_are_refused(judged):
     run = await judged(cases=[{**case, "weight": 1 + n % 2} for n, case in enumerate(cases(30))])
-    add_labels(run, [PersonLabel(trial.trial_id, 0.5) for trial in list(run.trials())[:10]], by="ann")
+    add_labels(run, [drawn(run, trial, 0.5) for trial in list(run.trials())[:10]], by="ann")
     (corrected,) = run.arms[0].labels.corrected
     assert corrected.mean is None and "weights" in corrected.refused
 

@@ -1,4 +1,4 @@
-"""Does an arm drift over tagged runs? Its paired differences to the first run on a control chart."""
+"""Does an arm drift over tagged runs? Its differences to the first runs on a control chart, on cases common to all."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
+from fairtrial.analyse.case_table import Floats, Ints
 from fairtrial.analyse.score_table import SCORE, ArmScores, RunSource, ScoreTable, read_scores
 from fairtrial.core.errors import FairtrialError
-from fairtrial.stats.drift import RATE, RUNS, DriftStep, control_chart
+from fairtrial.stats.drift import RATE, REFERENCE, RUNS, DriftStep, control_chart
 from fairtrial.stats.units import Measured
 
-_FEWEST = 3  # runs: with two, `compare` says more
+_FEWEST = REFERENCE + 1
 
 
 class DriftPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One run after the first; numbers are 0–1."""
+    """One run after the reference; numbers are 0–1."""
 
     run: str
     difference: Measured
@@ -31,6 +32,7 @@ class ArmDrift(msgspec.Struct, frozen=True, kw_only=True):
 
     arm: str
     first: str
+    reference: list[str]  # the first runs, which later ones are compared with
     points: list[DriftPoint]
 
     @property
@@ -49,38 +51,43 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def drift(sources: Sequence[RunSource]) -> Drift:
-    """Compare every later source with the first, arm by arm."""
+    """Compare every later source with the first ones, arm by arm."""
     if len(sources) < _FEWEST:
         raise FairtrialError(
-            f"drift is seen over at least {_FEWEST} runs, and there are {len(sources)}: give more runs a name with "
-            "`fairtrial tag RUN NAME`, or name runs here"
+            f"drift is seen from {_FEWEST} runs on, as the first {REFERENCE} show how much runs vary, and there are "
+            f"{len(sources)}: give more runs a name with `fairtrial tag RUN NAME`, or name runs here"
         )
     scores = read_scores(sources)
     arms = list(_arms(scores, sources))
     if not arms:
-        raise FairtrialError("no arm of the first run is in the later ones: there is nothing to compare")
+        raise FairtrialError(
+            f"no arm of the first run is in {_FEWEST} runs, on cases that all of them have: there is nothing to compare"
+        )
     return Drift(runs=[source.label for source in sources], arms=arms)
 
 
 def _arms(scores: ScoreTable, sources: Sequence[RunSource]) -> Iterator[ArmDrift]:
     for first in (one for one in scores.arms if one.source is sources[0]):
-        later = [
+        runs = [
             one
-            for source in sources[1:]
+            for source in sources
             for one in scores.arms
             if one.source is source and one.arm.name == first.arm.name and len(scores.common(one, first).keys)
         ]
-        if not later:
+        if len(runs) < _FEWEST:
             continue
-        noise = [_noise(scores, one) for one in (first, *later)]
-        if any(value is None for value in noise):  # one answer to a case: successive runs show how much scores vary
-            noise = [_successive_noise(scores, [first, *later])] * len(noise)
-        known = [value or 0.0 for value in noise]
-        common = [scores.common(one, first) for one in later]
-        differences = [float(np.average(both.d, weights=both.weights)) for both in common]
-        chart = control_chart(differences, known[1:], known[0])
-        points = [_point(one, len(both.keys), point) for one, both, point in zip(later, common, chart, strict=True)]
-        yield ArmDrift(arm=first.arm.name, first=first.source.label, points=points)
+        table = np.stack([one.means(SCORE) for one in runs])
+        keys = np.flatnonzero(~np.isnan(table).any(axis=0) & (scores.weights > 0))
+        if not len(keys):
+            continue
+        weights = scores.weights[keys]
+        chart = control_chart(table[:, keys], weights, _within(runs, keys, weights / weights.sum()))
+        yield ArmDrift(
+            arm=first.arm.name,
+            first=first.source.label,
+            reference=[one.source.label for one in runs[:REFERENCE]],
+            points=[_point(one, len(keys), step) for one, step in zip(runs[REFERENCE:], chart, strict=True)],
+        )
 
 
 def _point(entry: ArmScores, cases: int, point: DriftStep) -> DriftPoint:
@@ -94,28 +101,16 @@ def _point(entry: ArmScores, cases: int, point: DriftStep) -> DriftPoint:
     )
 
 
-def _noise(scores: ScoreTable, entry: ArmScores) -> float | None:
-    """Return the variance of an arm's mean that comes from answers varying by chance; None if no case has two."""
-    column = entry.values[SCORE]
-    rows = np.flatnonzero((column.counts > 0) & (scores.weights > 0))
-    counts, sums = column.counts[rows], column.sums[rows]
-    several = counts > 1
-    if not np.any(several):
+def _within(runs: Sequence[ArmScores], keys: Ints, share: Floats) -> list[float] | None:
+    """Return the variance of each run's mean that repeats show, pooled over the runs; None if no case has two."""
+    squares, freedom = 0.0, 0
+    for one in runs:
+        column = one.values[SCORE]
+        counts, sums = column.counts[keys], column.sums[keys]
+        several = counts > 1
+        if np.any(several):
+            rests = np.maximum(0.0, one.spread.squares[keys] - sums**2 / np.maximum(counts, 1))
+            squares, freedom = squares + float(rests[several].sum()), freedom + int((counts[several] - 1).sum())
+    if not freedom:
         return None
-    squares = np.maximum(0.0, entry.spread.squares[rows] - sums**2 / counts)
-    variance = float(squares[several].sum() / (counts[several] - 1).sum())
-    weights = scores.weights[rows] / scores.weights[rows].sum()
-    return float(variance * np.sum(weights**2 / counts))
-
-
-def _successive_noise(scores: ScoreTable, entries: Sequence[ArmScores]) -> float:
-    """Return the same from the differences of successive runs, half of whose variance is that of one run."""
-    found = []
-    for one, other in zip(entries[1:], entries, strict=False):
-        common = scores.common(one, other)
-        if len(common.keys) > 1:
-            weights = common.weights / common.weights.sum()
-            rest = common.d - float(weights @ common.d)
-            n = len(rest)
-            found.append(float(np.sum(weights**2 * rest**2)) * n / (n - 1) / 2)
-    return float(np.mean(found)) if found else 0.0
+    return [float(squares / freedom * np.sum(share**2 / one.values[SCORE].counts[keys])) for one in runs]

@@ -35,7 +35,7 @@ def guidance(scores: ScoreTable, pairs: Pairs, comparisons: Sequence[Comparison]
     """Return every caveat."""
     return [
         *_about_cases(scores, [(pair.count, pair.units) for pair in comparisons]),
-        *_about_repeated(scores),
+        *about_repeated(scores),
         *_about_method(comparisons),
         *_about_weights(scores, pairs, metric),
         *_about_telling_weights(scores, pairs, metric),
@@ -69,7 +69,8 @@ def _about_cases(scores: ScoreTable, counts: Sequence[tuple[int, int]]) -> Itera
         yield CountCaveat(what="few_clusters", count=min(clusters))
 
 
-def _about_repeated(scores: ScoreTable) -> Iterator[Caveat]:
+def about_repeated(scores: ScoreTable) -> Iterator[RepeatedQuestions]:
+    """Yield of every plan how many cases repeat a question, if any do."""
     plans = {(run.store.path, run.plan.id): run for source in scores.sources for run in source.runs}
     for run in plans.values():
         if repeated := repeated_questions(run.store, run.plan, run.plan_arms):

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairtrial.analyse.case_table import Ints
+from fairtrial.analyse.caveats import RepeatedQuestions
+from fairtrial.analyse.guidance import about_repeated
 from fairtrial.analyse.rank import better_than
 from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable
 from fairtrial.core.errors import FairtrialError
@@ -69,6 +71,7 @@ class CaseAnalysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     left_out: int
     subsets: list[Subset]
     cheapest: int | None  # fewest cases that keep the order of the arms in 95 % of draws; None if only all do
+    repeated: list[RepeatedQuestions]
 
     @property
     def dead(self) -> list[CaseItem]:
@@ -140,6 +143,7 @@ def analyse_cases(scores: ScoreTable) -> CaseAnalysis:
         left_out=table.left_out,
         subsets=smaller,
         cheapest=_cheapest(smaller) if better.any() else None,
+        repeated=list(about_repeated(scores)),
     )
 
 

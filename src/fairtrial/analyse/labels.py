@@ -21,6 +21,7 @@ class ArmLabels(msgspec.Struct, frozen=True, kw_only=True):
     """Human labels of one arm's answers. Values are 0–1."""
 
     answers: int  # with a label that belongs to the current judge and prompt
+    chosen: int  # those of them that somebody chose: they say how well the judge agrees, and correct nothing
     stale: int  # labels that belong to another judge or prompt: not used
     bias: Measured | None  # how much higher the judge scores than people do
     agreement: Agreement | None
@@ -32,6 +33,7 @@ class _LabelledAnswer(NamedTuple):
     repeat: int
     label: float  # the mean over labellers
     score: float
+    drawn: bool
 
 
 def arm_labels(store: Store, record: RunRecord) -> dict[int, ArmLabels]:
@@ -46,8 +48,10 @@ def arm_labels(store: Store, record: RunRecord) -> dict[int, ArmLabels]:
 
 def _arm_labels(rows: Sequence[dict[str, Any]], scores: totals.TrialScores) -> ArmLabels:
     fresh = _labelled([row for row in rows if not row["stale"] and row["score"] is not None])
+    drawn = [item for item in fresh if item.drawn]
     return ArmLabels(
         answers=len(fresh),
+        chosen=len(fresh) - len(drawn),
         stale=sum(row["stale"] for row in rows),
         bias=float(np.mean([item.score - item.label for item in fresh])) if fresh else None,
         agreement=krippendorff_alpha(
@@ -55,7 +59,7 @@ def _arm_labels(rows: Sequence[dict[str, Any]], scores: totals.TrialScores) -> A
         )
         if len(fresh) >= _FEW
         else None,
-        corrected=_corrected(fresh, scores) if fresh else (),
+        corrected=_corrected(drawn, scores) if drawn else (),
     )
 
 
@@ -65,7 +69,13 @@ def _labelled(rows: Sequence[dict[str, Any]]) -> list[_LabelledAnswer]:
     for row in rows:
         by_answer.setdefault((row["case_position"], row["repeat"]), []).append(row)
     return [
-        _LabelledAnswer(case, repeat, float(np.mean([row["value"] for row in labels])), labels[0]["score"])
+        _LabelledAnswer(
+            case,
+            repeat,
+            label=float(np.mean([row["value"] for row in labels])),
+            score=labels[0]["score"],
+            drawn=any(row["drawn"] is not False for row in labels),
+        )
         for (case, repeat), labels in by_answer.items()
     ]
 

@@ -330,10 +330,13 @@ def _read_metrics(run: StoredRun, arms: Sequence[ArmScores], rows: Ints) -> None
 
 
 def _read_labels(run: StoredRun, arms: Sequence[ArmScores], rows: Ints) -> None:
-    """Read human labels and the judges' scores of the same answers, as means over a case's labelled answers."""
+    """Read labels of answers drawn at random, and the judges' scores of them, as means over a case's labelled answers.
+
+    Labels of answers that somebody chose correct nothing: those on which the judge errs would be labelled first.
+    """
     marks: dict[tuple[int, int], dict[int, tuple[list[float], float]]] = {}
     for row in labelled(run.store, run.id, run.record.scoring):
-        if not row["stale"] and row["score"] is not None:
+        if not row["stale"] and row["score"] is not None and row["drawn"] is not False:
             answers = marks.setdefault((row["arm_position"], row["case_position"]), {})
             answers.setdefault(row["repeat"], ([], row["score"]))[0].append(row["value"])
     for (arm, case), answers in marks.items():

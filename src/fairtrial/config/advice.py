@@ -25,7 +25,7 @@ def warnings(suite: CheckedSuite) -> list[str]:
     messages += [*_of_targets(suite), *_dropped_files(suite), *_unconfined_code(suite)]
     messages += [known.words for known in ending_models(suite) if known.level != "note"]
     messages += [_STOPPING] if suite.settings.stop is not None and not suite.settings.stop.looks else []
-    messages += [repeated_words(suite.repeated, suite.case_count)] if suite.repeated else []
+    messages += [repeated_words(suite.repeated, suite.case_count)] if suite.repeated and not suite.has_clusters else []
     for judge in suite.settings.judges:
         temperature = judge.params.get("temperature")
         if temperature and "temperature" not in unsupported_params(judge.target, judge.params):

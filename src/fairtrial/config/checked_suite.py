@@ -31,6 +31,7 @@ from fairtrial.core.ids import canonical_json, content_hash
 from fairtrial.core.mistakes import sentence_of
 from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.options import build_scorer, scorer_problems, scorer_spec
+from fairtrial.core.questions import Questions
 from fairtrial.core.scorer import Scorer as BuiltScorer
 from fairtrial.core.settings import Settings
 from fairtrial.text.printable import counted
@@ -65,6 +66,7 @@ class CheckedSuite:
         self.options, self.variables = options, source.variables
         self._drawing = _Drawing(options)
         self.arms, self.settings = arms, settings
+        self._questions = Questions(arms)
         self._source, self._document = source, document
         self._dataset = None
         if document.dataset:
@@ -101,6 +103,11 @@ class CheckedSuite:
     def has_problems(self) -> bool:
         """Whether its cases are the optimisation problems that come with fairtrial."""
         return self._document.suite is not None and self._document.suite.kind == "optimisation"
+
+    @property
+    def has_clusters(self) -> bool:
+        """Whether cases that ask the same are one cluster."""
+        return self._document.cluster_by is not None
 
     @property
     def _fetch(self) -> bool:
@@ -166,16 +173,30 @@ class CheckedSuite:
     def can_check_later(self) -> bool:
         """Whether a run can start when the first cases are checked, because nothing depends on the others.
 
-        A stopping rule, a sample and a selection depend on all cases, and a scorer on a case may need a judge.
+        A stopping rule, a sample, a selection and clusters of questions depend on all cases, and a scorer on a case may
+        need a judge.
         """
         dataset, options = self._document.dataset, self.options
-        depends = options.stop_when or any(planned_looks(self._document, options)) or options.selected()
-        return dataset is not None and dataset.scorer is None and dataset.sample is None and not depends
+        stops = options.stop_when or any(planned_looks(self._document, options))
+        if stops or options.selected() or self.has_clusters:
+            return False
+        return dataset is not None and dataset.scorer is None and dataset.sample is None
 
     def located_cases(self) -> Iterator[Located]:
         """Yield (place, case, problem) for every selected case; unreadable cases are always included."""
         for position, (place, case, problem) in enumerate(self._drawing.cases(self._all_cases)):
-            yield place, self._with_position(case, position), problem
+            yield place, self._with_position(self._in_cluster(case), position), problem
+
+    def _in_cluster(self, case: Case | None) -> Case | None:
+        """Return a case in the cluster of its question, if the suite wants that and any question is repeated."""
+        if case is None or not self.repeated or not self.has_clusters:
+            return case
+        question = self._questions.key(case)
+        return (
+            case
+            if question is None
+            else msgspec.structs.replace(case, cluster=f"question {content_hash(question)[:8]}")
+        )
 
     def _with_position(self, case: Case | None, position: int) -> Case | None:
         if case is None:

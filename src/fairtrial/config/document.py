@@ -318,6 +318,10 @@ class SuiteDocument(Keys, frozen=True, kw_only=True):
         Annotated[float, Meta(gt=0)] | None,
         Meta(description="No case can differ between two arms by more than this (points); narrows intervals."),
     ] = None
+    cluster_by: Annotated[
+        Literal["question"] | None,
+        Meta(description="Cases that ask the same, word for word, are one cluster: they are not independent."),
+    ] = None
     looks: Annotated[
         Annotated[int, Meta(ge=0, le=20)] | None,
         Meta(description="Stop at one of this many planned looks, once the question is answered."),

@@ -46,6 +46,7 @@ class Suite(CheckedSuite):
         on_refusal: Literal["wrong", "unscored", "right"] | None = None,
         primary_metric: str | None = None,
         largest: float | None = None,
+        cluster_by: Literal["question"] | None = None,
         looks: int | None = None,
         race: bool | None = None,
         gap: float | None = None,
@@ -92,6 +93,7 @@ class Suite(CheckedSuite):
             extract: Which part of an answer is scored.
             on_refusal: The score of a refusal: 0, none, or 1.
             primary_metric: The metric used in comparisons; default: the score.
+            cluster_by: `question`: cases that ask the same, word for word, are one cluster.
             looks: Stop at one of this many planned looks, once the question is answered.
             race: Whether arms that a look has shown to be worse than another one are asked no more.
             gap: The difference that looks are for, in points; they stop where it cannot show any more.

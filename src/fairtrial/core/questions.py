@@ -32,6 +32,6 @@ def repeated_words(repeated: int, cases: int) -> str:
     """Say what follows from cases that repeat a question."""
     return (
         f"{repeated:,} of {cases:,} cases repeat the question of another one word for word, and count as if they were "
-        "independent, so that intervals are too narrow: give cases with the same question a common `cluster`, or ask "
-        "it once and set `repeats`"
+        "independent, so that intervals are too narrow: `cluster_by: question` makes them one cluster each; or ask it "
+        "once and set `repeats`"
     )

@@ -16,7 +16,7 @@ def covariance(theta: Floats, games: Floats) -> Floats:
     chance = 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
     weight = games * chance * (1 - chance)
     np.fill_diagonal(weight, 0)
-    return np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight, hermitian=True)
+    return np.asarray(np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight, hermitian=True), dtype=np.float64)
 
 
 def fit_p(one: ArrayLike, other: ArrayLike, worth: ArrayLike, prompts: ArrayLike, theta: Floats) -> float | None:
@@ -82,4 +82,5 @@ def _rests_of_prompts(prompts: NDArray[np.generic], pair: NDArray[np.intp], rest
     count = int(codes.max()) + 1
     if count > _MOST_GROUPS:
         codes, count = np.random.default_rng(0).permutation(count)[codes] % _MOST_GROUPS, _MOST_GROUPS
-    return np.bincount(codes * pairs + pair, weights=rests, minlength=count * pairs).reshape(count, pairs)
+    sums = np.bincount(codes * pairs + pair, weights=rests, minlength=count * pairs)
+    return np.asarray(sums.reshape(count, pairs), dtype=np.float64)

@@ -240,7 +240,8 @@ def _controlled(
 def _by_regression(design: Floats, estimate: Floats) -> Floats:
     """Return the covariance of the estimates by the model."""
     chance = 1 / (1 + np.exp(-design @ estimate))
-    return np.linalg.pinv((design * (chance * (1 - chance))[:, None]).T @ design, hermitian=True)
+    information = (design * (chance * (1 - chance))[:, None]).T @ design
+    return np.asarray(np.linalg.pinv(information, hermitian=True), dtype=np.float64)
 
 
 def _effect_bounds(

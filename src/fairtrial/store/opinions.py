@@ -213,10 +213,12 @@ def judged_places(store: Store, run_id: str, scoring: int) -> set[Place]:
 def unlabelled(store: Store, run: RunRecord, arms: Sequence[int]) -> Place | None:
     """Return a scored answer of the arm with the fewest labels, to a random case without a label in that arm.
 
+    A case that was drawn for another arm comes first: labels correct a comparison where both arms have them.
     If judges score the run, return an answer that a judge scored, because labels are compared with judges' scores.
     """
     table, scores, verdicts = schema.labels, schema.scores, schema.judgements
     counts = label_counts(store, run.id)
+    others = select(table.c.case_position).where(table.c.run_id == run.id, table.c.drawn.is_not(False))
     by_judges = [verdicts.c.run_id == run.id, verdicts.c.scoring == run.scoring, verdicts.c.value.is_not(None)]
     with store.reading() as connection:
         judged = connection.execute(select(verdicts.c.run_id).where(*by_judges).limit(1)).first() is not None
@@ -231,9 +233,11 @@ def unlabelled(store: Store, run: RunRecord, arms: Sequence[int]) -> Place | Non
                 drawn = drawn.where(
                     select(verdicts.c.run_id).where(*by_judges, schema.same_trial(verdicts, scores)).exists()
                 )
-            answer = _any_answer(connection, drawn, schema.cases.c.plan_id == run.plan_id)
-            if answer is not None:
-                return Place(answer[0], arm, answer[1])
+            of_plan = schema.cases.c.plan_id == run.plan_id
+            for answers in (drawn.where(scores.c.case_position.in_(others)), drawn):
+                answer = _any_answer(connection, answers, of_plan)
+                if answer is not None:
+                    return Place(answer[0], arm, answer[1])
     return None
 
 

@@ -310,6 +310,8 @@ labels = Table(
     Column("note", Text),
     Column("yardstick", String, nullable=False),  # a hash of the judges and prompts that the label is compared with
     Column("labelled_at", Float, nullable=False),
+    # Whether the answer was drawn at random; only such labels correct scores. Not known of labels from before: they do.
+    Column("drawn", Boolean, info={"since": 19}),
     hash_column(),
 )
 

@@ -107,6 +107,7 @@ class LabelPages:
             marked = ".".join(parts)
             label: dict[str, Any] = {**dict(zip(COLUMNS, place, strict=True)), "labeller": by}
             label |= {"value": read_mark(form.get("mark")), "note": str(form.get("note", "")).strip() or None}
+            label["drawn"] = True  # by `opinions.unlabelled`, which chose what the page showed
             opinions.add_labels(run.store, run.id, run.record.scoring, [label])
         return go_to(url(f"/runs/{run.id}/label", by=by, marked=marked))
 

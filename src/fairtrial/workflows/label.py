@@ -14,6 +14,7 @@ import msgspec
 from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
+from fairtrial.core.ids import content_hash
 from fairtrial.core.place import place_of
 from fairtrial.core.private import write_shared
 from fairtrial.reports.csv import cell
@@ -21,7 +22,7 @@ from fairtrial.store import opinions
 from fairtrial.store.arriving import check_arrived
 from fairtrial.tables import FORMATS, format_of, rows_of
 
-_COLUMNS = ("trial", "input", "expected", "answer", "label", "note")
+_COLUMNS = ("trial", "input", "expected", "answer", "label", "note", "sample")
 _WORDS = {"pass": 1.0, "yes": 1.0, "true": 1.0, "fail": 0.0, "no": 0.0, "false": 0.0}
 _MAX_PROBLEMS = 20
 
@@ -33,6 +34,7 @@ class PersonLabel(NamedTuple):
     value: float
     note: str = ""
     by: str = ""
+    sample: str = ""  # as a drawn sample has it; without, somebody chose the answer
 
 
 def read_mark(text: Any) -> float:
@@ -50,7 +52,10 @@ def read_mark(text: Any) -> float:
 
 
 def read_labels(path: Path) -> list[PersonLabel]:
-    """Read labels from a table with `trial` (or `trial_id`), `label`, and optionally `note` and `by`; skip blanks."""
+    """Read labels from a table with `trial` (or `trial_id`) and `label`; skip blanks.
+
+    It may also have `note`, `by`, and `sample` as a drawn sample has it.
+    """
     if format_of(path) is None:
         raise FairtrialError(f"a label file must be one of {', '.join(FORMATS)}, not `{path.name}`")
     labels, problems = [], []
@@ -76,8 +81,8 @@ def _read_row(fields: dict[str, Any], problem: str) -> PersonLabel | None:
         raise FairtrialError("the columns `trial` and `label` are required")
     if fields["label"] is None or str(fields["label"]).strip() == "":
         return None
-    note, by = (str(fields.get(name) or "") for name in ("note", "by"))
-    return PersonLabel(str(trial), read_mark(fields["label"]), note, by)
+    note, by, sample = (str(fields.get(name) or "") for name in ("note", "by", "sample"))
+    return PersonLabel(str(trial), read_mark(fields["label"]), note, by, sample)
 
 
 def add_labels(run: Run, labels: Sequence[PersonLabel], *, by: str) -> int:
@@ -86,18 +91,24 @@ def add_labels(run: Run, labels: Sequence[PersonLabel], *, by: str) -> int:
     places, problems = _places(run), []
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for label in labels:
-        matches = [place for trial, place in places.items() if trial.startswith(label.trial)]
+        matches = [(trial, place) for trial, place in places.items() if trial.startswith(label.trial)]
         if len(matches) != 1:
             count = "no trial" if not matches else f"{len(matches)} trials"
             problems.append(f"`{label.trial}` matches {count} with an answer in run {run.id}")
             continue
-        case, arm, repeat = matches[0]
+        trial, (case, arm, repeat) = matches[0]
         row = {"case_position": case, "arm_position": arm, "repeat": repeat, "labeller": label.by or by}
-        rows[tuple(row.values())] = {**row, "value": label.value, "note": label.note or None}
+        drawn = label.sample == drawn_mark(run.id, trial)
+        rows[tuple(row.values())] = {**row, "value": label.value, "note": label.note or None, "drawn": drawn}
     if problems:
         raise FairtrialError("\n".join(problems[:_MAX_PROBLEMS]))
     opinions.add_labels(run.store, run.id, run.record.scoring, list(rows.values()))
     return len({key[:3] for key in rows})
+
+
+def drawn_mark(run_id: str, trial_id: str) -> str:
+    """Return what a sample says of an answer that was drawn, so that its label counts as one of a random answer."""
+    return content_hash([run_id, trial_id])[:12]
 
 
 def _places(run: Run) -> dict[str, tuple[int, int, int]]:
@@ -142,7 +153,7 @@ def _table(rows: Sequence[dict[str, Any]], *, lines: bool) -> str:
 
 
 def _sample_trials(run: Run, count: int, arms: set[str], rng: random.Random) -> list[str]:
-    """Return the ids of random trials, `count` of each arm."""
+    """Return the ids of random trials, `count` of each arm: of the same cases, so that they correct comparisons too."""
     labelled = {
         (row["arm_position"], row["case_position"])
         for row in opinions.labelled(run.store, run.id, run.record.scoring)
@@ -157,11 +168,13 @@ def _sample_trials(run: Run, count: int, arms: set[str], rng: random.Random) -> 
             continue
         if chosen and row["score_value"] is not None and (arm, case) not in labelled:
             by_case.setdefault(arm, {}).setdefault(case, []).append(row["trial_id"])
-    trial_ids = []
-    for cases in by_case.values():
-        sampled_cases = rng.sample(sorted(cases), min(count, len(cases)))
-        trial_ids += [rng.choice(cases[case]) for case in sampled_cases]
-    return trial_ids
+    everything = sorted({case for cases in by_case.values() for case in cases})
+    order = rng.sample(everything, len(everything))
+    return [
+        rng.choice(cases[case])
+        for _, cases in sorted(by_case.items())
+        for case in [case for case in order if case in cases][:count]
+    ]
 
 
 def _sample_row(run: Run, trial_id: str) -> dict[str, Any]:
@@ -172,4 +185,4 @@ def _sample_row(run: Run, trial_id: str) -> dict[str, Any]:
         "expected": show_expected(trial.expected),
         "answer": trial.answer,
     }
-    return {**row, "label": "", "note": ""}
+    return {**row, "label": "", "note": "", "sample": drawn_mark(run.id, trial.trial_id)}

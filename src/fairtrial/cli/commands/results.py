@@ -256,6 +256,6 @@ def gate() -> None:
 def drift() -> None:
     """Watch a suite over time: RUNS in this order, or all tagged runs of the latest suite, the oldest first.
 
-    Every run is compared with the first, case by case, on an exponentially weighted control chart. Exit 100 if an arm
-    has got worse beyond the limits.
+    The first 8 runs show how much runs vary; every later one is compared with them, on the cases that all runs have,
+    on an exponentially weighted control chart. Exit 100 if an arm has got worse beyond the limits.
     """

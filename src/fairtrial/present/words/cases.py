@@ -7,6 +7,7 @@ from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.formatting import number
+from fairtrial.core.questions import repeated_words
 from fairtrial.text.printable import counted
 
 CASE_COLUMNS = ("case", "mean score", "discrimination", "")
@@ -58,7 +59,7 @@ def case_lines(analysis: CaseAnalysis) -> list[str]:
         lines.append(f"{_on_cases(wrong)} every answer of every arm is wrong: too hard, or broken")
     if not lines:
         lines.append("no case is dead or suspicious")
-    return lines
+    return lines + [repeated_words(one.repeated, one.cases) for one in analysis.repeated]
 
 
 def _on_cases(cases: list[CaseItem]) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from fairtrial.analyse.drift import ArmDrift, Drift, DriftPoint
 from fairtrial.core.formatting import Scale
+from fairtrial.text.printable import counted
 
 
 def drift_line(arm: ArmDrift) -> str:
     """Say whether an arm drifts."""
     alarm = arm.alarm
     if alarm is None:
-        return f"{arm.arm} is stable over {len(arm.points) + 1} runs since {arm.first}"
+        later, first = counted(len(arm.points), "run"), arm.reference
+        return f"{arm.arm} is stable: {later} after the first {len(first)} ({first[0]} to {first[-1]})"
     word = "worse" if alarm.smoothed < 0 else "better"
     smoothed, limit = _smoothed_and_limit(alarm)
     return (

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from fairtrial.stats.agreement import Agreement
 
 
+_CHOSEN = "answers that somebody chose (`--sample` draws them at random)"
+
+
 def label_lines(arm: ArmSummary) -> list[str]:
     """Say how human labels differ from the judge's scores of this arm, and give the mean corrected by them."""
     if arm.labels is None:
@@ -38,6 +41,8 @@ def label_lines(arm: ArmSummary) -> list[str]:
             continue
         low, high = corrected.ci95
         lines.append(f"corrected by labels: {number(corrected.mean)} (95 % CI {number(low)} to {number(high)})")
+    if labels.chosen:
+        lines.append(f"correct nothing: {counted(labels.chosen, 'label')} of {_CHOSEN}")
     if labels.stale:
         lines.append(f"not used: {counted(labels.stale, 'stale label')} (given for another judge or prompt)")
     return lines
@@ -68,6 +73,8 @@ def corrected_words(labels: ArmLabels) -> str:
             return f"{number(one.uncorrected)}, not corrected yet: {one.refused}"
         bounds = f"95 % CI {number(one.ci95[0])} to {number(one.ci95[1])}"
         return f"{number(one.uncorrected)} becomes {number(one.mean)} ({bounds})"
+    if labels.chosen:
+        return f"not corrected: {counted(labels.chosen, 'label')} of {_CHOSEN}"
     return f"not used: {counted(labels.stale, 'label')} of another judge or prompt" if labels.stale else ""
 
 
