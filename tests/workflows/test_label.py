@@ -183,7 +183,7 @@ async def test_labels_that_somebody_chose_correct_nothing(judged, tmp_path, caps
     assert arm.labels.bias is not None and arm.labels.agreement is not None  # shown, as agreement
     assert not read_scores(sources_of(run)).arms[0].labels  # and no comparison knows them
     assert _run(["label", run.id, "--store", run.store.address]) == 0
-    assert "correct nothing: 25 labels of answers that somebody chose" in " ".join(capsys.readouterr().out.split())
+    assert "correct nothing: 25 labels of hand-picked answers" in " ".join(capsys.readouterr().out.split())
     path = tmp_path / "marks.csv"
     write_sample(run, path, count=35, seed=3)
     fill(path, bias=-10)

@@ -21,7 +21,7 @@ class ArmLabels(msgspec.Struct, frozen=True, kw_only=True):
     """Human labels of one arm's answers. Values are 0–1."""
 
     answers: int  # with a label that belongs to the current judge and prompt
-    chosen: int  # those of them that somebody chose: they say how well the judge agrees, and correct nothing
+    chosen: int  # those of hand-picked answers: they say how well the judge agrees, and correct nothing
     stale: int  # labels that belong to another judge or prompt: not used
     bias: Measured | None  # how much higher the judge scores than people do
     agreement: Agreement | None

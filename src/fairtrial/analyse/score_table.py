@@ -332,7 +332,7 @@ def _read_metrics(run: StoredRun, arms: Sequence[ArmScores], rows: Ints) -> None
 def _read_labels(run: StoredRun, arms: Sequence[ArmScores], rows: Ints) -> None:
     """Read labels of answers drawn at random, and the judges' scores of them, as means over a case's labelled answers.
 
-    Labels of answers that somebody chose correct nothing: those on which the judge errs would be labelled first.
+    Labels of hand-picked answers correct nothing: those on which the judge errs would be labelled first.
     """
     marks: dict[tuple[int, int], dict[int, tuple[list[float], float]]] = {}
     for row in labelled(run.store, run.id, run.record.scoring):

@@ -1,4 +1,4 @@
-"""Do battles fit one strength for each player? Where they go in circles, nobody's rating predicts them."""
+"""Do battles fit one strength for each player? Where they go in circles, no ratings predict them."""
 
 from __future__ import annotations
 

@@ -310,8 +310,7 @@ labels = Table(
     Column("note", Text),
     Column("yardstick", String, nullable=False),  # a hash of the judges and prompts that the label is compared with
     Column("labelled_at", Float, nullable=False),
-    # Whether the answer was drawn at random; only such labels correct scores. Not known of labels from before: they do.
-    Column("drawn", Boolean, info={"since": 19}),
+    Column("drawn", Boolean, info={"since": 19}),  # whether at random, as is needed to correct; of older labels unknown
     hash_column(),
 )
 

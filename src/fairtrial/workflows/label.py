@@ -34,7 +34,7 @@ class PersonLabel(NamedTuple):
     value: float
     note: str = ""
     by: str = ""
-    sample: str = ""  # as a drawn sample has it; without, somebody chose the answer
+    sample: str = ""  # as a drawn sample has it; without, the answer was hand-picked
 
 
 def read_mark(text: Any) -> float:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairtrial.stats.agreement import Agreement
 
 
-_CHOSEN = "answers that somebody chose (`--sample` draws them at random)"
+_CHOSEN = "hand-picked answers (`--sample` draws them at random)"
 
 
 def label_lines(arm: ArmSummary) -> list[str]:
