@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable, Iterable
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.regimes import Regime, Rng, Sample, binary, lopsided, marks, one_arm, pairs
+from benchmarks.statistics_rows import ALPHA, LEAST_HELD, MOST_FALSE, Part, Row, share
+from benchmarks.statistics_wider import wider
 from fairtrial.stats import (
     Bets,
     ControlledMean,
@@ -39,40 +40,6 @@ from fairtrial.stats import (
 from fairtrial.stats.distributions import t_two_sided
 
 RESULTS = Path(__file__).parent / "STATISTICS.md"
-MOST_FALSE, LEAST_HELD = 0.06, 0.93
-ALPHA = 0.05
-
-
-class Row(NamedTuple):
-    """One regime: what was found, and beside it what another method would have said there."""
-
-    what: str
-    found: float
-    count: int
-    bar: float | None  # the most (of false claims) or the least (of intervals that hold) that is promised
-    least: bool = False
-    beside: str = ""
-
-    @property
-    def held(self) -> bool:
-        """Inside its bar, give or take twice what the simulation itself may be off by."""
-        if self.bar is None:
-            return True
-        slack = 2 * (self.bar * (1 - self.bar) / self.count) ** 0.5
-        return self.found >= self.bar - slack if self.least else self.found <= self.bar + slack
-
-
-class Part(NamedTuple):
-    """A table, with what the product does in these regimes."""
-
-    title: str
-    says: str
-    rows: list[Row]
-
-
-def share(rng: Rng, count: int, experiment: Callable[[Rng], bool]) -> float:
-    """How often it happens."""
-    return float(np.mean([experiment(rng) for _ in range(count)]))
 
 
 def mean_of(regime: Regime, sample: Sample) -> Mean:
@@ -420,6 +387,7 @@ def parts(count: int) -> Iterable[Part]:
     """Every table."""
     for make in (verdicts, single, equivalences, families, labels, stops, controls, hints):
         yield make(count)
+    yield from wider(count)
 
 
 def page(found: list[Part], seconds: float, count: int) -> str:
