@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from benchmarks.regimes import one_arm, pairs
-from benchmarks.statistics import LEAST_HELD, MOST_FALSE, Part, Row, false_rate, page
+from benchmarks.statistics import false_rate, page
+from benchmarks.statistics_rows import LEAST_HELD, MOST_FALSE, Part, Row
 
 COUNT = 100
 SLACK = 3 * (MOST_FALSE * (1 - MOST_FALSE) / COUNT) ** 0.5
