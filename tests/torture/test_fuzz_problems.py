@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+import pytest
+
+from fairtrial.tracks.optimisation import model_reader
 from fairtrial.tracks.optimisation.problem_files import find_problem
 from fairtrial.tracks.optimisation.structure import kind
 from fairtrial.tracks.optimisation.text import problem_text
@@ -86,10 +89,12 @@ def test_problems(tmp_path: Path, campaign: Campaign):
     fuzz(campaign, seeds + [Document("yaml", OWN)] * 3, partial(read_problem, tmp_path), short=2)
 
 
-def test_models(tmp_path: Path, campaign: Campaign):
+def test_models(tmp_path: Path, campaign: Campaign, monkeypatch: pytest.MonkeyPatch):
     """Files that HiGHS reads."""
+    monkeypatch.setattr(model_reader, "SECONDS", 3.0)  # some mistakes make it go on for ever
     fuzz(campaign, MODELS, partial(read_problem, tmp_path), short=2)
 
 
-def test_problems_that_are_cut(tmp_path: Path, campaign: Campaign):
+def test_problems_that_are_cut(tmp_path: Path, campaign: Campaign, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(model_reader, "SECONDS", 3.0)
     cut_everywhere(campaign, [*MODELS, Document("yaml", OWN)], partial(read_problem, tmp_path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
 import struct
 import sys
@@ -126,6 +127,15 @@ def _nobody() -> None:
     pass
 
 
+def hung_up() -> bool:
+    """Return whether the driver has closed the pipe, although what it wrote before may not have been read yet."""
+    if not hasattr(select, "poll"):  # Windows
+        return False
+    watch = select.poll()
+    watch.register(0, 0)  # for its end alone
+    return bool(watch.poll(0))
+
+
 def serve(
     methods: tuple[str, ...],
     call: Callable[[str, bytes], Awaitable[bytes]],
@@ -134,8 +144,8 @@ def serve(
 ) -> None:
     """Answer requests until the driver closes the pipe, then drop all work, close what is open and end the process.
 
-    `drop` comes before anything else can go on: in a process that was frozen and missed its driver's end, answers may
-    have arrived, and what follows them would be paid for outside of every budget.
+    In a process that was frozen and missed its driver's end, answers may have arrived, and what follows them would be
+    paid for outside of every budget: `drop` comes as soon as the end is read, and until then `hung_up` tells.
     """
     replies = os.dup(1)
     os.dup2(2, 1)  # what the user's functions print is not for the driver

@@ -88,7 +88,7 @@ class _ProcessLink:
 
 def serve() -> None:
     """Serve as a worker until the driver closes the pipe."""
-    worker = Worker()
+    worker = Worker(pipes.hung_up)
 
     async def call(method: str, body: bytes) -> bytes:
         if method == "open":

@@ -6,6 +6,7 @@ its worker keeps to the new one, so that all calls in flight together never exce
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Hashable, Mapping
 from typing import Generic, TypeVar
 
@@ -34,11 +35,12 @@ def fair_shares(width: int, wanted: Mapping[W, int], order: Callable[[W], float]
 
 
 class LeasedLimiter(Limiter):
-    """A worker's side: a limiter that keeps to the share that the driver gives it."""
+    """A worker's side: a limiter that keeps to the share that the driver gives it, and lets nobody in without one."""
 
-    def __init__(self, most: int, changed: Callable[[], None]) -> None:
+    def __init__(self, most: int, changed: Callable[[], None], orphaned: Callable[[], bool] = lambda: False) -> None:
+        """`orphaned` says whether the driver has gone, even if nothing else has noticed that yet."""
         super().__init__(most)
-        self._changed = changed
+        self._changed, self._orphaned = changed, orphaned
         self._share = LimitShare(0)
         self._width = 0.0
         self._begun = self._succeeded = 0
@@ -58,6 +60,9 @@ class LeasedLimiter(Limiter):
         if self._busy >= self._width:
             self._changed()
         await super().__aenter__()
+        if self._orphaned():
+            await super().__aexit__(None, None, None)
+            raise asyncio.CancelledError
         self._begun += 1
 
     async def __aexit__(self, *exception: object) -> None:

@@ -42,7 +42,9 @@ _LARGE = 256  # calls in a batch that is sent at once
 class Worker:
     """Carries out trials and reports to the driver. An outer process delivers orders and collects reports."""
 
-    def __init__(self) -> None:
+    def __init__(self, orphaned: Callable[[], bool] = lambda: False) -> None:
+        """`orphaned` says whether the driver has gone, even if nothing else has noticed that yet."""
+        self._orphaned = orphaned
         self._stack = AsyncExitStack()
         self._calls: list[WorkerCall] = []
         self._ids = count()
@@ -93,7 +95,7 @@ class Worker:
         )
 
     def _limiter_of(self, name: str, most: int) -> Limiter:
-        self._limiters[name] = LeasedLimiter(most, self._reportable.set)
+        self._limiters[name] = LeasedLimiter(most, self._reportable.set, self._orphaned)
         return self._limiters[name]
 
     async def deliver(self, batch: bytes) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.private import write_shared
 from fairtrial.core.registry import nearest
+from fairtrial.text.printable import clipped, one_line
 from fairtrial.tracks.optimisation.families import DEFAULT, FAMILIES, FIXED, SMALL, can_make, make
 from fairtrial.tracks.optimisation.model import check_installed
 from fairtrial.tracks.optimisation.problem import Baseline, Floats, OptimisationProblem, problem_digest
@@ -109,7 +110,9 @@ def by_name(name: str) -> OptimisationProblem:
     else:
         family, size, seed = "", 0, 0
     if family not in FAMILIES:
-        raise FairtrialError(f"there is no problem `{name}`; `fairtrial baseline --list` lists them (FAMILY-N)")
+        raise FairtrialError(
+            f"there is no problem `{clipped(one_line(name), 80)}`; `fairtrial baseline --list` lists them (FAMILY-N)"
+        )
     return make(family, size, seed)
 
 

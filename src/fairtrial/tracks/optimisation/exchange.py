@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from fairtrial.tracks.optimisation.algebra import Sum, add, as_expression, funct
 from fairtrial.tracks.optimisation.arrays import FormulaError, limited_work
 from fairtrial.tracks.optimisation.formula import Interpreter
 from fairtrial.tracks.optimisation.model import pyomo
+from fairtrial.tracks.optimisation.model_reader import read_apart
 from fairtrial.tracks.optimisation.problem import UNBOUNDED, Constraint, Expression, OptimisationProblem
 from fairtrial.tracks.optimisation.structure import is_convex
 
@@ -24,12 +26,17 @@ SUFFIXES = (".mps", ".lp")  # also compressed: .mps.gz
 
 def read_model_file(path: Path) -> OptimisationProblem:
     """Return the problem in an MPS or LP file, linear or quadratic, with or without integers."""
-    try:
-        import highspy
-    except ImportError:
-        raise NotInstalledError("reading MPS and LP files", "optim") from None
+    if find_spec("highspy") is None:
+        raise NotInstalledError("reading MPS and LP files", "optim")
     if not path.is_file():
         raise FairtrialError(f"there is no file {path}")
+    return read_apart(path)
+
+
+def read_here(path: Path) -> OptimisationProblem:
+    """Return the problem in an MPS or LP file, in this process: it may never come back."""
+    import highspy
+
     model = _read_by_highs(path, highspy)
     lp = model.lp_
     kinds = {highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger}

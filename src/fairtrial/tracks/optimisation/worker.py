@@ -41,9 +41,9 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 def main() -> None:
     """Do the tasks of the input until it ends."""
-    _die_with(int(sys.argv[1]))
+    die_with(int(sys.argv[1]))
     _limit_memory(float(sys.argv[2]))
-    replies = _private_output()
+    replies = private_output()
     with suppress(OSError):
         os.nice(_NICE)
     tasks = _incoming()
@@ -89,7 +89,7 @@ def _incoming() -> SimpleQueue[SolvingTask]:
     return tasks
 
 
-def _private_output() -> IO[bytes]:
+def private_output() -> IO[bytes]:
     """Return our output for replies only; whatever else is printed, by C libraries too, is discarded."""
     replies = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -118,7 +118,7 @@ def _limit_memory(megabytes: float) -> None:
             resource.setrlimit(kind, (limit, limit))
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """Have the kernel kill us when the thread that started us ends, where it can: a solver may hold the interpreter."""
     if sys.platform == "linux":
         import ctypes
