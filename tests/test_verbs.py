@@ -98,7 +98,7 @@ def test_kinds_of_cases():
 def test_a_series_must_be_independent():
     with pytest.raises(ft.FairtrialError, match="turn `cache` off"):
         ft.run(small(cache=True), runs=2)
-    with pytest.raises(ft.FairtrialError, match="at least one run"):
+    with pytest.raises(ft.FairtrialError, match="`runs` must be from 1 to 10,000, not 0"):
         ft.run(small(), runs=0)
 
 

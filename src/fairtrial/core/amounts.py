@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterator
 
 from fairtrial.core.errors import FairtrialError
+from fairtrial.text.printable import clipped
 
 MOST_REPEATS = 1_000_000  # answers to one case: more would never end
+MOST_RUNS = 10_000  # of a suite in sequence, or of a judge on the same samples
 
 
 def check_amount(name: str, value: float | None, *, positive: bool = False) -> None:
@@ -15,6 +17,12 @@ def check_amount(name: str, value: float | None, *, positive: bool = False) -> N
     if value is None or (math.isfinite(value) and (value > 0 if positive else value >= 0)):
         return
     raise FairtrialError(f"`{name}` must be a finite number {'above 0' if positive else 'from 0 on'}, not {value:g}")
+
+
+def check_runs(runs: int) -> None:
+    """Raise if something is to be run less than once, or so often that it would never end."""
+    if not 1 <= runs <= MOST_RUNS:
+        raise FairtrialError(f"`runs` must be from 1 to {MOST_RUNS:,}, not {clipped(f'{runs:,}', 40)}")
 
 
 def not_finite(key: str, value: object) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.config import Suite, judge_named, suite_vars, variables_of
+from fairtrial.core.amounts import check_runs
 from fairtrial.core.composite import marking_parts
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import INPUT_NAMES, ScorerSpec
@@ -49,6 +50,7 @@ async def acalibrate(
     `vars` are the values of templates in its instructions; `judged` is called with the number of verdicts so far and
     the total, at the start and after every call.
     """
+    check_runs(runs)
     settings, folder = settings or Settings(), folder or Path()
     variables = variables or variables_of(folder)
     marking = _marking_scorer(scorer)

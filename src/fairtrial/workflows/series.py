@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from fairtrial.analyse.run import Run
 from fairtrial.config import Suite
+from fairtrial.core.amounts import check_runs
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import new_id
 from fairtrial.engine.job import HERE, Where
@@ -18,8 +19,7 @@ Part = tuple[int, int]  # the number of a run in its series, and the length of t
 
 def check_series(suite: Suite, runs: int) -> None:
     """Raise if a suite cannot be run this many times as a series."""
-    if runs < 1:
-        raise FairtrialError(f"a series needs at least one run, not {runs}")
+    check_runs(runs)
     if suite.settings.cache:
         raise FairtrialError("the runs of a series must be independent: turn `cache` off")
     if suite.settings.stop:
