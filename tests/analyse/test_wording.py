@@ -156,7 +156,7 @@ def test_gains_over_the_baseline():
     [(0.05, ["5.0 points higher"]), (-0.05, ["5.0 points lower"]), (None, []), (0.0, ["0.0 points higher"])],
 )
 def test_what_labels_say_of_the_judge(bias, words):
-    labels = SimpleNamespace(bias=bias, answers=20, agreement=None, corrected=[], stale=0)
+    labels = SimpleNamespace(bias=bias, answers=20, agreement=None, corrected=[], chosen=0, stale=0)
     found = label_lines(SimpleNamespace(labels=labels))
     assert found == [f"20 human labels: the judge marks {what}" for what in words]
     assert label_lines(SimpleNamespace(labels=None)) == []
@@ -227,7 +227,7 @@ def test_an_arm_over_runs():
 )
 def test_at_most_five_cases_are_named(count, words):
     dead = [SimpleNamespace(id=f"c{number}", dead="always right", suspicious="") for number in range(count)]
-    (line,) = case_lines(SimpleNamespace(dead=dead, suspicious=[], left_out=0, cases=dead))
+    (line,) = case_lines(SimpleNamespace(dead=dead, suspicious=[], left_out=0, cases=dead, repeated=[]))
     assert words in line
 
 

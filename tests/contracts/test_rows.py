@@ -282,7 +282,7 @@ def test_secrets_are_hidden_in_texts_and_mappings():
 COLUMN = {
     "core/answer.py": ("    reasoning: str | None = None\n    trace: dict[str, Any] | None = None\n    cost_usd",
                        "    steps: int | None = None\n    reasoning: str | None = None\n    trace: dict[str, Any] | None = None\n    cost_usd"),
-    "store/schema.py": ("    return [*times, ", '    steps = Column("steps", Integer, info={"since": 19})\n    return [steps, *times, '),
+    "store/schema.py": ("    return [*times, ", '    steps = Column("steps", Integer, info={"since": 20})\n    return [steps, *times, '),
     "analyse/stored_run.py": ("    reasoning: str | None\n", "    steps: int | None\n    reasoning: str | None\n"),
 }  # fmt: skip
 SCRIPT = """
