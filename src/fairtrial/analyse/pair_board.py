@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -108,7 +108,7 @@ def pair_board(runs: Sequence[StoredRun], by: By) -> PairBoard:
     ]  # fmt: skip
     fought = {name for one, other, _, _ in battles for name in (one, other)}
     players = [name for name in names if name in fought]
-    arms, better, rated, apart, circular = _rated_arms(players, battles)
+    found = _rated_arms(players, battles)
     return PairBoard(
         by=by,
         battles=len(battles),
@@ -116,22 +116,30 @@ def pair_board(runs: Sequence[StoredRun], by: By) -> PairBoard:
         voters=len({row["voter"] for _, row in rows if "voter" in row}),
         pairs=sum(pair_count(run.store, run.id) for run in runs),
         compared=len(compared),
-        arms=arms,
-        better=better,
+        arms=found.arms,
+        better=found.better,
         idle=[name for name in names if name not in fought],
         concord=_concord(runs, [(run, row) for run, row in rows if "voter" in row]),
-        rated=rated,
-        apart=apart,
-        circular=circular,
+        rated=found.rated,
+        apart=found.apart,
+        circular=found.circular,
     )
 
 
-def _rated_arms(
-    players: list[str], battles: Sequence[tuple[str, str, float, str]]
-) -> tuple[list[BoardArm], list[tuple[str, str]], bool, list[list[str]], bool]:
-    """Return the arms, the decided pairs, whether there are ratings, the groups that no battle links, and circles."""
+class _Rated(NamedTuple):
+    """What battles say of the arms; without ratings, why there are none."""
+
+    arms: list[BoardArm]
+    better: list[tuple[str, str]] = []
+    rated: bool = False
+    apart: list[list[str]] = []
+    circular: bool = False
+
+
+def _rated_arms(players: list[str], battles: Sequence[tuple[str, str, float, str]]) -> _Rated:
+    """Rate the arms, if there is enough to go by."""
     if not players:
-        return [], [], False, [], False
+        return _Rated([])
     position = {name: number for number, name in enumerate(players)}
     columns = Battles(
         [position[one] for one, *_ in battles],
@@ -141,14 +149,14 @@ def _rated_arms(
     )
     fought, won, lost = _counts(columns, len(players))
     if len(players) > MOST_RATED:
-        return _unrated(players, fought, won, lost), [], False, [], False
+        return _Rated(_unrated(players, fought, won, lost))
     ratings = rated(columns, len(players), fit=True)
     if not fits(ratings):
-        return _unrated(players, fought, won, lost), [], False, [], True
+        return _Rated(_unrated(players, fought, won, lost), circular=True)
     groups = [[name for name, own in zip(players, ratings.groups, strict=True) if own == group]
               for group in dict.fromkeys(ratings.groups)]  # fmt: skip
     if not ratings.bounded:
-        return _unrated(players, fought, won, lost), [], False, groups if len(groups) > 1 else [], False
+        return _Rated(_unrated(players, fought, won, lost), apart=groups if len(groups) > 1 else [])
     better = better_by_rating(ratings)
     order = sorted(range(len(players)), key=lambda number: -ratings.ratings[number])
     preferences = _preferences(ratings, order[0], better)
@@ -156,7 +164,7 @@ def _rated_arms(
         _arm(players[number], number, ratings, better, preferences.get(number), fought, won, lost) for number in order
     ]
     decided = [(players[one], players[other]) for one in order for other in order if better[one, other]]
-    return arms, decided, True, [], False
+    return _Rated(arms, decided, rated=True)
 
 
 def _counts(battles: Battles, players: int) -> tuple[Ints, Ints, Ints]:
