@@ -19,7 +19,7 @@ setup: .venv/.setup  ## everything for use and development
 
 test: setup lint  ## all tests; types are checked beside them, for that takes as long as many tests on one core
 	@$(BIN)/mypy > .venv/types.log 2>&1 & types=$$!; \
-	REQUIRE_LIBRARIES=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --durations-to .venv/durations.json $(PARTS); tests=$$?; \
+	REQUIRE_LIBRARIES=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --durations-to=.venv/durations.json $(PARTS); tests=$$?; \
 	wait $$types; types=$$?; cat .venv/types.log; exit $$((tests || types))
 
 test-changed: setup  ## the tests that a change calls for, since this branch left BASE
