@@ -47,3 +47,9 @@ def test_processes_count_and_waiting_does_not(tmp_path: Path, workers: list[str]
     assert list(costs.values()) == sorted(costs.values(), reverse=True)
     assert re.search(r"processor time: [1-9]\d* s in all", done.stdout)
     assert re.search(r"\d\.\d s  test_ended.py\n", done.stdout)
+
+
+def test_the_file_of_the_last_run_is_not_taken_for_tests():
+    """`--durations-to FILE` with a FILE that is there made pytest look for tests in it, and fail."""
+    makefile = (Path(__file__).parents[1] / "Makefile").read_text("utf-8")
+    assert "--durations-to=" in makefile and "--durations-to " not in makefile
