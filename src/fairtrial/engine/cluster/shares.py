@@ -35,7 +35,7 @@ def fair_shares(width: int, wanted: Mapping[W, int], order: Callable[[W], float]
 
 
 class LeasedLimiter(Limiter):
-    """A worker's side: a limiter that keeps to the share that the driver gives it, and lets nobody in without one."""
+    """A worker's side: a limiter that keeps to the share that the driver gives it, and to none once it has gone."""
 
     def __init__(self, most: int, changed: Callable[[], None], orphaned: Callable[[], bool] = lambda: False) -> None:
         """`orphaned` says whether the driver has gone, even if nothing else has noticed that yet."""

@@ -1,4 +1,4 @@
-"""Read model files in a process of our own, as HiGHS never comes back from some mistakes in them, or crashes.
+"""Have model files read in a process of our own (`model_process`): HiGHS never comes back from some mistakes in them.
 
 The process is kept for the next file, and ends with us.
 """
@@ -13,7 +13,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
@@ -23,15 +22,15 @@ from fairtrial.tracks.optimisation.problem import OptimisationProblem
 SECONDS = 30.0  # that a file may take,
 _MB_IN_A_SECOND = 0.5  # and what is granted for a large one
 _START_SECONDS = 120.0  # to import what it needs: a busy machine may take long
-_LENGTH = 8  # bytes before each reply
-_READY = b"ready".rjust(_LENGTH)
+LENGTH = 8  # bytes before each reply
+READY = b"ready".rjust(LENGTH)
 _BOOT = (
     "import sys, json; sys.path += [p for p in json.loads(sys.argv.pop()) if p not in sys.path]; "
-    "from fairtrial.tracks.optimisation.model_reader import main; main()"
+    "from fairtrial.tracks.optimisation.model_process import main; main()"
 )
 
 
-class _Reply(msgspec.Struct, frozen=True, kw_only=True):
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a file: a problem, or what is wrong with it."""
 
     problem: OptimisationProblem | None = None
@@ -49,7 +48,7 @@ class _Reader:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
-    def read(self, path: Path, seconds: float) -> _Reply:
+    def read(self, path: Path, seconds: float) -> Reply:
         """Return what came of a file; raise _NoReplyError if nothing came of it in time."""
         with self._lock:
             try:
@@ -58,8 +57,8 @@ class _Reader:
                 process.stdin.write(json.dumps([os.fspath(Path.cwd()), os.fspath(path)]).encode() + b"\n")
                 process.stdin.flush()
                 with _killed_after(seconds, process):
-                    length = int.from_bytes(_bytes(process, _LENGTH), "big")
-                    return msgspec.msgpack.decode(_bytes(process, length), type=_Reply)
+                    length = int.from_bytes(_bytes(process, LENGTH), "big")
+                    return msgspec.msgpack.decode(_bytes(process, length), type=Reply)
             except BaseException:
                 self._end()
                 raise
@@ -80,7 +79,7 @@ class _Reader:
             start_new_session=True,  # Ctrl-C is for us, and we end it
         )
         with _killed_after(_START_SECONDS, self._process):
-            _bytes(self._process, len(_READY))
+            _bytes(self._process, len(READY))
         return self._process
 
     def _end(self) -> None:
@@ -125,27 +124,3 @@ def read_apart(path: Path) -> OptimisationProblem:
     if reply.problem is None:
         raise FairtrialError(reply.wrong)
     return reply.problem
-
-
-def main() -> None:
-    """Read the files whose paths come in, until nobody wants any more."""
-    from fairtrial.tracks.optimisation.exchange import read_here
-    from fairtrial.tracks.optimisation.worker import die_with, private_output
-
-    die_with(int(sys.argv[1]))
-    output = private_output()
-    output.write(_READY)
-    output.flush()
-    for line in sys.stdin.buffer:
-        try:
-            folder, path = json.loads(line)
-            os.chdir(folder)
-            reply = _Reply(problem=read_here(Path(path)))
-        except FairtrialError as error:
-            reply = _Reply(wrong=str(error))
-        _send(output, msgspec.msgpack.encode(reply))
-
-
-def _send(output: IO[bytes], body: bytes) -> None:
-    output.write(len(body).to_bytes(_LENGTH, "big") + body)
-    output.flush()

@@ -1,0 +1,33 @@
+"""The process that reads model files for `model_reader`: paths come in, problems or what is wrong with them go out."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+
+from fairtrial.core.errors import FairtrialError
+from fairtrial.tracks.optimisation.exchange import read_here
+from fairtrial.tracks.optimisation.model_reader import LENGTH, READY, Reply
+from fairtrial.tracks.optimisation.worker import die_with, private_output
+
+
+def main() -> None:
+    """Read the files whose paths come in, until the input ends."""
+    die_with(int(sys.argv[1]))
+    output = private_output()
+    output.write(READY)
+    output.flush()
+    for line in sys.stdin.buffer:
+        try:
+            folder, path = json.loads(line)
+            os.chdir(folder)
+            reply = Reply(problem=read_here(Path(path)))
+        except FairtrialError as error:
+            reply = Reply(wrong=str(error))
+        body = msgspec.msgpack.encode(reply)
+        output.write(len(body).to_bytes(LENGTH, "big") + body)
+        output.flush()
