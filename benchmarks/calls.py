@@ -1,6 +1,6 @@
 """`python -m benchmarks.calls [EXPERIMENTS]`: how many calls a verdict takes, by every way to plan a run. Writes CALLS.md.
 
-Two arms: a number of cases that finds a gap in 94 of 100 runs, with and without looks, and the same with the gap larger
+Two arms: a number of cases that finds a gap in nine of ten runs, with and without looks, and the same with the gap larger
 or missing. Six arms: with and without a race. And how many cases it takes to find a gap in 80 of 100 runs, by our rule
 and by what others do with the same answers.
 """
