@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -50,6 +51,25 @@ def test_the_process_is_kept_and_replaced_when_it_has_ended(files: Path) -> None
     model_reader._readers[os.getpid()]._process.wait()
     find_problem("good.mps", files)
     assert process_id() != first
+
+
+def test_it_outlives_the_thread_that_started_it(files: Path) -> None:
+    """Else the next file would be said to crash HiGHS."""
+    model_reader._readers.pop(os.getpid(), None)
+    thread = threading.Thread(target=find_problem, args=("good.mps", files))
+    thread.start()
+    thread.join()
+    first = process_id()
+    find_problem("good.mps", files)
+    assert process_id() == first
+
+
+@pytest.mark.skipif(not hasattr(os, "kill") or os.name == "nt", reason="no alarms there")
+def test_the_process_ends_by_itself_where_nobody_kills_it(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_reader, "SECONDS", 0.5)
+    monkeypatch.setattr(model_reader.threading, "Timer", lambda *_: Mock())
+    with pytest.raises(FairtrialError, match="does not come to an end"):
+        find_problem("endless.mps", files)
 
 
 def test_threads_share_it(files: Path) -> None:

@@ -54,7 +54,7 @@ class _Reader:
             try:
                 process = self._running() or self._start()
                 assert process.stdin is not None
-                process.stdin.write(json.dumps([os.fspath(Path.cwd()), os.fspath(path)]).encode() + b"\n")
+                process.stdin.write(json.dumps([os.fspath(Path.cwd()), os.fspath(path), seconds]).encode() + b"\n")
                 process.stdin.flush()
                 with _killed_after(seconds, process):
                     length = int.from_bytes(_bytes(process, LENGTH), "big")
@@ -64,7 +64,7 @@ class _Reader:
                 raise
 
     def _running(self) -> subprocess.Popen[bytes] | None:
-        """Return the process if it still runs: it ends with the thread that has started it."""
+        """Return the process if it still runs."""
         if self._process is not None and self._process.poll() is not None:
             self._end()
         return self._process
@@ -72,7 +72,7 @@ class _Reader:
     def _start(self) -> subprocess.Popen[bytes]:
         path = json.dumps([str(Path(folder).absolute()) for folder in sys.path if folder])
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _BOOT, str(os.getpid()), path],
+            [sys.executable, "-P", "-c", _BOOT, path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -41,7 +41,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 def main() -> None:
     """Do the tasks of the input until it ends."""
-    die_with(int(sys.argv[1]))
+    _die_with(int(sys.argv[1]))
     _limit_memory(float(sys.argv[2]))
     replies = private_output()
     with suppress(OSError):
@@ -118,7 +118,7 @@ def _limit_memory(megabytes: float) -> None:
             resource.setrlimit(kind, (limit, limit))
 
 
-def die_with(parent: int) -> None:
+def _die_with(parent: int) -> None:
     """Have the kernel kill us when the thread that started us ends, where it can: a solver may hold the interpreter."""
     if sys.platform == "linux":
         import ctypes
