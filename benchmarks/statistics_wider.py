@@ -13,7 +13,8 @@ from benchmarks.statistics_rows import ALPHA, MOST_FALSE, Part, Row, share
 from fairtrial.analyse.battles import Battles
 from fairtrial.analyse.rank import better_by_rating, rated
 from fairtrial.core.settings import StopSpec
-from fairtrial.stats import Mean, holm
+from fairtrial.judging.second import is_drawn
+from fairtrial.stats import LabelledMean, Mean, holm
 from fairtrial.stats.distributions import t_two_sided
 from fairtrial.stats.drift import RUNS, control_chart
 from fairtrial.stats.looks import level_of_another_look
@@ -246,6 +247,50 @@ def weights(count: int) -> Part:
     )
 
 
+_SHARE = 0.3  # of the cases, which the second judge judges
+
+
+def _judged(r: Rng, n: int, gap: float, agreement: float) -> tuple[Floats, Floats]:
+    """Return how far a is ahead on every case, by a dear judge, and by a cheap one that likes b's style by 5 points.
+
+    Marks of 0 to 10; `agreement` is the correlation of both judges' differences.
+    """
+    dear = r.normal(gap, 0.25, n)
+    cheap = agreement * (dear - gap) + np.sqrt(1 - agreement**2) * r.normal(0, 0.25, n) + gap - 0.05
+    return np.round(np.clip(dear, -1, 1), 1), np.round(np.clip(cheap, -1, 1), 1)
+
+
+def _verdicts(r: Rng, n: int, gap: float, agreement: float, number: int) -> list[bool]:
+    """Return who calls the arms different: both judges together, either one on all cases, the dear one on its part."""
+    dear, cheap = _judged(r, n, gap, agreement)
+    drawn = np.asarray([is_drawn(f"{number}/{case}", _SHARE) for case in range(n)])
+    together = LabelledMean(dear[drawn], cheap[drawn], cheap[~drawn], bounds=(-1.0, 1.0))
+    return [together.p_value() < ALPHA, *(_p(one) < ALPHA for one in (cheap, dear, dear[drawn]))]
+
+
+def second_judges(count: int) -> Part:
+    """Two judges of 200 cases: a cheap one that has a favourite, and a dear one for 30 % of them."""
+    rows = []
+    few = max(400, count // 2)
+    for gap, agreement in ((0.0, 0.9), (0.0, 0.7), (0.0, 0.4), (0.08, 0.9), (0.08, 0.7), (0.08, 0.4)):
+        rng = np.random.default_rng(round(1000 * gap + 10 * agreement))
+        found = np.mean([_verdicts(rng, 200, gap, agreement, number) for number in range(few)], axis=0)
+        together, cheap, dear, part = (float(one) for one in found)
+        what = f"{'8 points better' if gap else 'no difference'}, the judges correlate by {agreement:g}"
+        beside = (
+            f"cheap judge alone {100 * cheap:.0f} %, dear one on its part {100 * part:.0f} %, on all {100 * dear:.0f} %"
+        )
+        most = (
+            part - 0.03 if gap else MOST_FALSE
+        )  # at least what the same verdicts of the dear judge find without the others
+        rows.append(Row(what, together, few, most, least=gap > 0, beside=beside))
+    return Part(
+        "A cheap judge of all cases and a dear one of 30 %: how often two arms are called different",
+        "200 cases; the cheap judge likes one arm's style by 5 points, which the dear one corrects.",
+        rows,
+    )
+
+
 _TRUTHS: dict[float, float] = {}
 
 
@@ -279,5 +324,5 @@ def powers(count: int) -> Part:
 
 def wider(count: int) -> Iterator[Part]:
     """Every table."""
-    for make in (budgets, looks, races, again, families, votes, drifts, weights, powers):
+    for make in (budgets, looks, races, again, families, votes, drifts, weights, second_judges, powers):
         yield make(count)

@@ -35,6 +35,7 @@ NAMES = {  # of several words, in `analyse` and `stats`: by these names, code an
         "nothing varies",
     ),
     *("labels and marks", "labels and verdicts", "corrected by labels", "corrected by {} labels"),
+    *("corrected by a second judge on {} cases", "{} other arms as control variate"),
     *("bootstrap over cases", "bootstrap over clusters", "Wilcoxon signed rank", "sign-flip permutation{}", " (exact)"),
     *("McNemar (exact)", "earlier run as control variate", "wordings as a random effect", "Elo, K = {}"),
     *("Bradley–Terry with covariates", "Elo, K = {}, mean of {} orders", "Cohen's κ, weights {}", "cluster jackknife"),

@@ -132,24 +132,36 @@ def test_importing_the_library_costs_nothing():
     assert said.stdout.strip() == "0"
 
 
-def test_what_only_analysis_needs_does_not_delay_the_first_call(tmp_path):
-    (tmp_path / "s.yaml").write_text(
-        "name: s\ntargets: [mock:echo]\nscorer: boolean\ncases: [{input: hi, expected: hi}]\n"
-    )
-    code = """if True:
+def loaded_when(step, place, module, keys, tmp_path):
+    """Whether a module is loaded when a run comes to a step, which is a function of a place."""
+    (tmp_path / "s.yaml").write_text(f"name: s\nscorer: boolean\n{keys}\n")
+    code = f"""if True:
         import os, sys
-        from fairtrial import pipeline
         from fairtrial.cli.main import main
+        import {place} as place
 
-        async def work_on(*_):
-            print("numpy" in sys.modules, flush=True)
+        async def stop(*_):
+            print({module!r} in sys.modules, flush=True)
             os._exit(0)
 
-        pipeline.work_on = work_on
+        place.{step} = stop
         sys.argv = ["fairtrial", "run", "s.yaml"]
         main()"""
     said = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert said.stderr.strip() == "False"  # what is printed in a run is no result
+    return said.stderr.strip()  # what is printed in a run is no result
+
+
+def test_what_only_analysis_needs_does_not_delay_the_first_call(tmp_path):
+    keys = "targets: [mock:echo]\ncases: [{input: hi, expected: hi}]"
+    assert loaded_when("work_on", "fairtrial.pipeline", "numpy", keys, tmp_path) == "False"
+
+
+def test_what_decides_when_to_stop_is_imported_before_a_thread_imports_the_same(tmp_path):
+    """Two threads that import a package from both ends see half of it."""
+    keys = "targets: [{id: a, target: mock:echo}, {id: b, target: mock:echo}]\nlooks: 5\ncases:\n"
+    keys += "\n".join(f"- {{input: hi {n}, expected: hi}}" for n in range(20))
+    deciding = "fairtrial.engine.planned_looks"
+    assert loaded_when("_import_analysis", "fairtrial.engine.meanwhile", deciding, keys, tmp_path) == "True"
 
 
 def test_every_document_says_its_version():

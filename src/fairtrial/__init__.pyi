@@ -20,12 +20,13 @@ from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.items import CaseAnalysis
 from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.pairs import PairsSummary
-from fairtrial.analyse.planning import Power, Variance
+from fairtrial.analyse.planning import Power
 from fairtrial.analyse.rank import Ranking
 from fairtrial.analyse.run import Run, RunSeries
 from fairtrial.analyse.series import MultiRun
 from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.analyse.tool_report import ToolReport
+from fairtrial.analyse.variance import Variance
 from fairtrial.api.given import AnyJudge, AnyRun, AnyRuns, AnyScorer, AnySuite
 from fairtrial.api.judging import Labels
 from fairtrial.api.running import Continued

@@ -13,14 +13,11 @@ stored runs, `calibrate` tests judges.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import sys
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +45,7 @@ from fairtrial.core.target import Target
 from fairtrial.core.variables import Variables
 from fairtrial.engine.feed import CaseFeed
 from fairtrial.engine.job import HERE, Halt, Job, Where
+from fairtrial.engine.meanwhile import begin_to_import
 from fairtrial.engine.progress import Progress
 from fairtrial.engine.provenance import run_context, with_what_was_learned
 from fairtrial.engine.scoring import Scoring
@@ -277,7 +275,7 @@ async def work_on(
     engine = Engine(job, targets, store, lease, scoring, feed, progress, order_key=order_key, spent=spent)
     if job.mode != "rescore":
         lease.set_run(status="running", reason=None, ended_at=None)
-    analysis_import = asyncio.create_task(_import_analysis(feed))
+    analysis_import = begin_to_import(job, feed)
     in_store = feed.waiting.call_in_thread
     try:
         async with watch(engine) if watch else nullcontext():
@@ -313,13 +311,6 @@ def _record_what_was_learned(store: Store, lease: RunLease, job: Job, targets: d
     known = msgspec.json.decode(store.find_run(job.run_id).context)
     context = with_what_was_learned(known, job.arms, targets)
     lease.set_run(context=canonical_json(job.variables.hide_all(context)))
-
-
-async def _import_analysis(feed: CaseFeed) -> None:
-    """Import what only analysis needs, numpy above all, while the first answers are pending and not before."""
-    with suppress(Exception):  # raised where the cases are asked
-        await feed.wait_for(sys.maxsize)
-    await asyncio.to_thread(import_module, "fairtrial.analyse.summary")
 
 
 def _raise_if_unfinished(job: Job, halt: Halt) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import fairtrial as ft
 from fairtrial.analyse.comparison import Comparison, Silent
 from fairtrial.analyse.leaderboard import _leaderboard, brackets, comparison_leaderboard, run_leaderboard
+from fairtrial.analyse.price import stored_prices
 from fairtrial.core.formatting import interval_words
 from fairtrial.present.words.leaderboards import (
     distance_words,
@@ -93,7 +94,7 @@ async def test_a_run_from_numbers_to_words(run_suite):
 async def test_it_says_what_compare_and_rank_say(run_suite):
     chosen = [arm("a", 30), arm("b", range(5, 36)), arm("c", 18), arm("d", {1, 5, 7}), arm("e", range(0, 40, 2))]
     run = await run_suite(targets=chosen, cases=cases())
-    board, compared = run_leaderboard(run), ft.compare(run)
+    board, compared = run_leaderboard(run, stored_prices()), ft.compare(run)
     assert comparison_leaderboard(compared) == board
     for pair in compared.pairs:
         found = board.distance(pair.a, pair.b)

@@ -9,10 +9,10 @@ from benchmarks.size import suite
 from benchmarks.size.fill import fill
 from fairtrial.analyse import pair_board as boards
 from fairtrial.analyse import rank as ranks
-from fairtrial.analyse.planning import arm_variances
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import read_scores, sources_of
+from fairtrial.analyse.variance import arm_variances
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.ids import new_id
 from fairtrial.core.many_arms import MOST_ARMS

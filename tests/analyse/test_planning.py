@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from fairtrial.analyse.planning import arm_variances, cases_to_pass, cases_to_see, cases_within, plan_power
+from fairtrial.analyse.planning import cases_to_pass, cases_to_see, cases_within, plan_power
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.score_table import choose, read_scores, sources_of
+from fairtrial.analyse.variance import arm_variances
 from fairtrial.cli.main import cli
 from fairtrial.core.errors import FairtrialError
 from fairtrial.stats import power

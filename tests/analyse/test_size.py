@@ -11,10 +11,11 @@ from fairtrial.analyse.compare import compared
 from fairtrial.analyse.items import analyse_cases
 from fairtrial.analyse.kind_means import by_kind
 from fairtrial.analyse.overview import run_overview
-from fairtrial.analyse.planning import arm_variances, plan_power
+from fairtrial.analyse.planning import plan_power
 from fairtrial.analyse.rank import rank
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import choose, read_scores, sources_of
+from fairtrial.analyse.variance import arm_variances
 from fairtrial.reports.export import write
 from fairtrial.reports.formats import format_named
 from fairtrial.store import Store

@@ -7,12 +7,12 @@ import pytest
 import fairtrial as ft
 from fairtrial.analyse.battles import _difference
 from fairtrial.analyse.family import interval_levels
-from fairtrial.analyse.planning import Prices, _prices
 from fairtrial.analyse.rank import _caveats
 from fairtrial.analyse.score_table import pooled, read_scores, sources_of
 from fairtrial.analyse.stopping import Adjust
 from fairtrial.analyse.summary import _latency
 from fairtrial.analyse.tools import _Sums
+from fairtrial.analyse.variance import UnitPrices, _unit_prices
 from fairtrial.config import RunOptions
 from fairtrial.core.experiment import Condition
 from fairtrial.core.money import Cost
@@ -59,14 +59,14 @@ class TestPrices:
 
     def test_what_an_answer_and_a_verdict_cost(self):
         judged = JudgeTotals(30, 20, Cost(known=0.4))
-        assert _prices(self.spent(5.0), judged) == Prices(0.5, 0.02, True, True)
-        assert _prices(self.spent(5.0), None) == Prices(0.5, 0.0, True, False)
+        assert _unit_prices(self.spent(5.0), judged) == UnitPrices(0.5, 0.02, True, True)
+        assert _unit_prices(self.spent(5.0), None) == UnitPrices(0.5, 0.0, True, False)
 
     def test_calls_are_counted_where_prices_are_not_known(self):
         judged = JudgeTotals(30, 20, Cost(known=0.4))
-        assert _prices(self.spent(0.0), judged) == Prices(1.0, 1.0, False, True)
-        assert _prices(self.spent(5.0, unknown=1), None) == Prices(1.0, 1.0, False, False)
-        assert _prices(self.spent(5.0), JudgeTotals(30, 20, Cost(unknown=1))) == Prices(1.0, 1.0, False, True)
+        assert _unit_prices(self.spent(0.0), judged) == UnitPrices(1.0, 1.0, False, True)
+        assert _unit_prices(self.spent(5.0, unknown=1), None) == UnitPrices(1.0, 1.0, False, False)
+        assert _unit_prices(self.spent(5.0), JudgeTotals(30, 20, Cost(unknown=1))) == UnitPrices(1.0, 1.0, False, True)
 
 
 def test_tools_are_counted():

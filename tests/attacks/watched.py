@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import sysconfig
@@ -58,6 +59,7 @@ def watching(*allowed: Path) -> Iterator[Watched]:
     if not getattr(sys, "_fairtrial_watched", False):  # a hook stays for good
         sys.addaudithook(_hook)
         sys._fairtrial_watched = True  # type: ignore[attr-defined]
+    gc.collect()  # what earlier tests left, such as stores in temporary folders, is removed before anything is seen
     watched = Watched(*allowed)
     _watching.append(watched)
     try:

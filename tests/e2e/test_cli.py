@@ -137,7 +137,7 @@ async def test_ctrl_c_saves_everything(tmp_path, write_suite, model_server):
     process.send_signal(signal.SIGINT)
     _, err = await asyncio.to_thread(process.communicate)
     assert process.returncode == 130
-    assert re.search(r"fairtrial resume +the \d+ trials not run; everything is saved", err)
+    assert re.search(r"fairtrial resume +the \d+ trials not finished; everything is saved", err)
     assert 20 <= _stored(tmp_path) <= 50
     state.release()
     process = forks.start("resume", "latest", "--concurrency", "100", "--json")

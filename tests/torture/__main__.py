@@ -38,7 +38,7 @@ def main() -> int:
         print(f"{campaigns} campaigns of {seconds:.0f} s each, seed {args.seed}", flush=True)
         environment = {SECONDS: f"{seconds:.0f}", SEED: str(args.seed), TALLY: str(tally)}
         command = [sys.executable, "-m", "pytest", "-q", "-n", str(_WORKERS), "--dist", "load"]
-        command += ["-o", "faulthandler_timeout=0", *args.only]
+        command += ["-p", "tests.torture.at_once", "-o", "faulthandler_timeout=0", *args.only]
         done = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, check=False)
         rows = [json.loads(line) for line in tally.read_text("utf-8").splitlines()]
     _show(rows, (time.monotonic() - started) / 60)

@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 import fairtrial as ft
 from fairtrial import pipeline
 from fairtrial.analyse.leaderboard import comparison_leaderboard, run_leaderboard
+from fairtrial.analyse.price import stored_prices
 from fairtrial.config import RunOptions
 from fairtrial.core.formatting import Scale, interval_words, signs
 from fairtrial.present.charts.axis import linear_axis
@@ -63,7 +64,7 @@ async def test_the_page_says_what_compare_says(run_suite, client, shape):
     run = await run_suite(**SHAPES[shape])
     page = client.get(f"/runs/{run.id}/result").text
     shown = words(page)
-    tiers = run_leaderboard(run)
+    tiers = run_leaderboard(run, stored_prices())
     assert headline(tiers) in shown
     if len(tiers.places) > 1:
         assert comparison_leaderboard(ft.compare(run)) == tiers

@@ -10,6 +10,7 @@ import numpy as np
 from fairtrial.analyse.case_table import Floats, Ints
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.core.experiment import Arm
+from fairtrial.core.judge import SECOND_JUDGE, SECOND_JUDGE_TOP
 from fairtrial.core.score import Scale
 from fairtrial.core.settings import StopSpec
 from fairtrial.stats import Aggregate
@@ -157,6 +158,9 @@ class Values(Mapping[str, MetricColumn]):
         return len(list(iter(self)))
 
 
+Marks = dict[int, tuple[float, float]]  # by case: a better mark, and the judges' score of the same answers
+
+
 class ArmScores:
     """One arm of one source, on every case of the table."""
 
@@ -182,7 +186,7 @@ class ArmScores:
         self.origins: list[
             tuple[StoredRun, Ints, int]
         ] = []  # its runs, their cases' rows in the table, its position there
-        self.labels: dict[int, tuple[float, float]] = {}  # human label and judges' score, for labelled cases
+        self.labels: Marks = {}  # human label and judges' score, for labelled cases
 
     def means(self, metric: str = SCORE, *, failures: Ends | None = None) -> Floats:
         """Return every case's mean over repeats; failed trials are left out, or count as the worst or best value."""
@@ -192,6 +196,16 @@ class ArmScores:
         worst, best = self.scales.get(metric, (None, None))
         end = worst if failures == "worst" else best
         return column.means() if failures is None or end is None else column.means(self.failed, end)
+
+    @property
+    def second(self) -> Marks:
+        """Return the second judge's score and the judges' own, for the cases that all answers to have both of."""
+        column, scores = self.values.get(SECOND_JUDGE), self.values[SCORE]
+        if column is None:
+            return {}
+        rows = np.flatnonzero((column.counts > 0) & (column.counts == scores.counts))
+        both = zip(column.means()[rows] / SECOND_JUDGE_TOP, scores.means()[rows], strict=True)
+        return {int(row): (float(second), float(first)) for row, (second, first) in zip(rows, both, strict=True)}
 
     @property
     def spread(self) -> CaseSpread:

@@ -41,6 +41,7 @@ class CountCaveat(_Caveat, frozen=True, kw_only=True):
         "few_cases",
         "few_clusters",
         "corrected_by_labels",
+        "corrected_by_second_judge",
         "weighted_unevenly",
         "matched_by_question",
         "looks_allowed_for",  # as many

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+import msgspec
 import numpy as np
 
 from fairtrial.analyse.caveats import AgainstFirst, Caveat, PlainCaveat
@@ -24,6 +25,7 @@ from fairtrial.analyse.family import (
 )
 from fairtrial.analyse.guidance import guidance
 from fairtrial.analyse.pair_comparer import PairComparer
+from fairtrial.analyse.price import Prices, price_of, stored_prices
 from fairtrial.analyse.score_table import (
     SCORE,
     TAKEN,
@@ -92,6 +94,7 @@ def compare(
             detailed=detailed,
             alpha=alpha,
             one_sided=one_sided,
+            prices=stored_prices(),
         )
     except ValueError as error:
         raise FairtrialError(str(error)) from None
@@ -214,11 +217,12 @@ def decided(
     family: Pairs | None = None,
     alpha: float = ALPHA,
     one_sided: bool = False,
+    prices: Prices | None = None,
 ) -> list[Comparison]:
     """Compare every pair by every metric as one family: the verdicts hold for all of them together.
 
     Other tests, kinds of cases and the like are computed for the first `detailed` pairs; by default for all, but only
-    for the primary metric.
+    for the primary metric. With `prices`, the pair to decide next says what its verdict cost.
     `family` may be larger than the pairs that are wanted. Where it is very large, only those are computed.
     """
     everything = pairs if family is None else family
@@ -253,8 +257,9 @@ def decided(
         if (one[0].evidence.a.label, one[0].evidence.b.label) in wanted
     ]
     whole = (len(shown) if primary else 0) if detailed is None else detailed
-    foreseen = _foreseen(scores, pairs, metrics[0], large=large) if primary and whole < len(shown) else set()
-    return [
+    ranked = best_first(scores, dict.fromkeys(arm for pair in pairs for arm in pair), metrics[0]) if primary else []
+    foreseen = _foreseen(ranked, large=large) if primary and whole < len(shown) else set()
+    found = [
         pair.comparison(
             level,
             p,
@@ -265,13 +270,30 @@ def decided(
         )
         for number, (pair, level, p) in enumerate(shown)
     ]
+    if prices is not None and (place := _next_to_decide(ranked, found)) is not None:
+        price = price_of(shown[place][0].evidence, shown[place][1], prices)
+        found[place] = msgspec.structs.replace(found[place], price=price)
+    return found
 
 
-def _foreseen(scores: ScoreTable, pairs: Pairs, metric: str, *, large: bool) -> set[frozenset[str]]:
+def _foreseen(ranked: Sequence[ArmScores], *, large: bool) -> set[frozenset[str]]:
     """Return the pairs of the first arm for which it is worked out what would tell the two apart; that takes long."""
-    arms = best_first(scores, dict.fromkeys(arm for pair in pairs for arm in pair), metric)
-    others = arms[1 : _MOST_FORESEEN + 1 if large else None]
-    return {frozenset((arms[0].label, other.label)) for other in others}
+    others = ranked[1 : _MOST_FORESEEN + 1 if large else None]
+    return {frozenset((ranked[0].label, other.label)) for other in others}
+
+
+def _next_to_decide(ranked: Sequence[ArmScores], found: Sequence[Comparison]) -> int | None:
+    """Return the place of the only pair; of several, that of the first arm and the best that is not apart from it.
+
+    Where all are, that is the second. None where the two best arms are not compared.
+    """
+    if len(found) == 1:
+        return 0
+    places = {frozenset((pair.a, pair.b)): place for place, pair in enumerate(found)}
+    own = [places.get(frozenset((ranked[0].label, other.label))) for other in ranked[1:]] if ranked else []
+    with_first = [place for place in own if place is not None]
+    open_ones = (place for place in with_first if found[place].verdict == "cannot tell")
+    return next(open_ones, own[0] if own else None)
 
 
 def _standing(scores: ScoreTable, arm: ArmScores, metric: str) -> ComparedArm:

@@ -104,6 +104,29 @@ class Differs(msgspec.Struct, frozen=True, kw_only=True):
     test: Interaction
 
 
+Means = Literal["cases", "repeats", "judgements", "labels", "second_judge"]
+
+
+class Way(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to the next point of certainty."""
+
+    what: Means
+    more: int  # cases, answers to each case, verdicts on each answer, or cases that are labelled or judged again
+    calls: int  # that this takes, of both arms and their judges
+    usd: float | None  # None where prices are unknown; of labels, as people's time has no price here
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verdict on two arms cost, and what the next point of certainty would."""
+
+    calls: int  # of both arms and their judges
+    usd: float | None  # None where the cost of a call is unknown
+    half_width: Measured | None = None  # of the interval
+    target: Measured | None = None
+    ways: list[Way] = []  # that lead there, the cheapest first
+    unknown: list[Means] = []  # what might lead there as well, but has left no trace in this run yet
+
+
 class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """Two arms on the cases that both have a score for; differences are a − b. `better` means that a is better."""
 
@@ -134,15 +157,18 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
     superiority: float | None
     detectable: Measured | None  # in 4 of 5 runs like this one
     detectable_rough: bool = False  # few cases account for the spread: others may show more, and then it is larger
+    price: Price | None = None  # what the verdict cost, and what a point more would; of the pair to decide next only
     look: Look | None = None  # of a plan with looks: level and p-values allow for all of them
     stated: Stated | None = None  # the largest difference of a case, where a suite or a command states one
     breakpoint: Breakpoint | None = None  # where nobody can tell, but could if no case lost more than this
     lower_is_better: bool = False
     equivalence: Equivalence | None = None
     failures: Failures | None = None  # None where nothing failed, or no scale bounds a failed trial's score
-    variance_saved: float | None = None  # share of the variance removed by an earlier run on more cases
+    variance_saved: float | None = None  # share of the variance removed by an earlier run on more cases, or other arms
+    others: int = 0  # arms that have answered more cases, whose scores did that
     wordings: int = 0  # of both conditions, where they are a sample like the cases
     labels: int = 0  # labelled cases that correct the judges' difference
+    labelled_by: Literal["people", "second_judge"] | None = None
     as_judged: Paired | None = None  # the difference without that correction
     robustness: list[Robustness] = []
     paired_t: PairedT | None = None  # next to the verdict, whichever way that was reached

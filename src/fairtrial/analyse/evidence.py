@@ -1,9 +1,10 @@
 """The evidence for a difference between two arms: one estimate for each pair, from which everything else is read.
 
 The first of these that applies is used: for a run that could stop as soon as it was sure, bets that are valid whenever
-it stopped; where people labelled answers of both arms, the judges' difference corrected by those labels; where an
-earlier run of both arms on more cases is named, the difference with that run as a control variate; otherwise the mean
-difference over cases, with the wordings as a random effect where the conditions have several.
+it stopped; where people labelled answers of both arms, or a second judge judged some, the judges' difference corrected
+by that; where an earlier run of both arms on more cases is named, the difference with that run as a control variate, or
+where many other arms have answered more cases, the difference with what they scored as one;
+otherwise the mean difference over cases, with the wordings as a random effect where the conditions have several.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from fairtrial.analyse.case_table import Chosen
+from fairtrial.analyse.arm_scores import Marks
+from fairtrial.analyse.case_table import Chosen, Floats
 from fairtrial.analyse.common import Common
+from fairtrial.analyse.others import expected_difference
 from fairtrial.analyse.score_table import SCORE, ArmScores, Ends, ScoreTable
 from fairtrial.analyse.stopping import strictest, watched
 from fairtrial.core import formatting
@@ -22,7 +25,7 @@ from fairtrial.core.order import case_order
 from fairtrial.core.score import Scale
 from fairtrial.stats import Bets, Between, ControlledMean, CrossedMean, LabelledMean, between_columns
 from fairtrial.stats.breakpoint import Stated
-from fairtrial.stats.correction import why_uncorrectable
+from fairtrial.stats.correction import FEWEST_LABELS, why_uncorrectable
 from fairtrial.stats.crossed import sum_of
 from fairtrial.stats.looks import Look, Looked
 from fairtrial.stats.mean import ALPHA, Bounds, Estimate, Mean
@@ -223,10 +226,10 @@ class Evidence:
 
     @cached_property
     def _corrected(self) -> LabelledMean | None:
-        """Return the corrected mean, if enough randomly drawn cases have labels for both arms' answers."""
+        """Return the corrected mean, if enough randomly drawn cases have labels, or a second judge's score, of both."""
         if self.metric != SCORE or not self.common.plain:
             return None
-        both = self.a.labels.keys() & self.b.labels.keys()
+        both = self._better[0].keys() & self._better[1].keys()
         chosen = np.isin(self.common.keys, list(both))
         labelled = self.common.keys[chosen].tolist()
         if not labelled:
@@ -235,26 +238,58 @@ class Evidence:
         rest = self.common.d[~chosen]
         return None if why_uncorrectable(y, f, rest) else LabelledMean(y, f, rest, bounds=(-1.0, 1.0))
 
+    @property
+    def by_people(self) -> bool:
+        """Return whether people labelled enough cases of both arms: what they say counts before any judge."""
+        return len(self.a.labels.keys() & self.b.labels.keys()) >= FEWEST_LABELS
+
+    @cached_property
+    def _better(self) -> tuple[Marks, Marks]:
+        """Return what is better than the judges' scores, next to these, by the cases of each arm that have it."""
+        return (self.a.labels, self.b.labels) if self.by_people else (self.a.second, self.b.second)
+
     @cached_property
     def _controlled(self) -> ControlledMean | None:
-        """Return the controlled mean, if an earlier run has both arms on these cases and more, and t is valid here."""
-        if self._earlier is None or not self.common.plain or self.plain.method != "t":
+        """Return the controlled mean, if it is known how hard these cases are among more, and t is valid here."""
+        if not self.common.plain or self.plain.method != "t" or self.plain.count < ControlledMean.fewest:
             return None
-        earlier_arms = {one.arm.name: one for one in self._earlier.arms}
+        return self._by_others if self._earlier is None else self._by_earlier(self._earlier)
+
+    @cached_property
+    def _expected(self) -> tuple[Floats, int] | None:
+        return expected_difference(self.scores, self.a, self.b, self.metric)
+
+    @cached_property
+    def _by_others(self) -> ControlledMean | None:
+        """Return the mean controlled by what other arms scored on these cases and more, of which these were drawn."""
+        expected, _ = self._expected or (np.empty(0), 0)
+        known = expected[np.isfinite(expected)]
+        return ControlledMean(self.common.d, expected[self.common.keys], known) if len(known) else None
+
+    def _by_earlier(self, earlier: ScoreTable) -> ControlledMean | None:
+        """Return the mean controlled by an earlier run of both arms on these cases and more."""
+        earlier_arms = {one.arm.name: one for one in earlier.arms}
         a, b = earlier_arms.get(self.a.arm.name), earlier_arms.get(self.b.arm.name)
         if a is None or b is None or a is b:
             return None
-        common = self._earlier.common(a, b, self.metric)
-        earlier_difference = np.full(len(self._earlier.facts), np.nan)
+        common = earlier.common(a, b, self.metric)
+        earlier_difference = np.full(len(earlier.facts), np.nan)
         earlier_difference[common.keys] = common.d
-        rows = self._earlier.facts.rows_of(self.scores.facts, self.common.keys)
+        rows = earlier.facts.rows_of(self.scores.facts, self.common.keys)
         if np.any(rows < 0) or np.any(np.isnan(earlier_difference[rows])) or len(common.keys) <= len(self.common.keys):
             return None
         return ControlledMean(self.common.d, earlier_difference[rows], common.d)
 
+    @property
+    def others(self) -> int:
+        """Return by how many other arms' scores the estimate is controlled."""
+        used = isinstance(self.estimate, ControlledMean) and self._earlier is None
+        return self._expected[1] if used and self._expected else 0
+
     def _labelled_differences(self, keys: list[int], which: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """Return a − b on labelled cases: by people (0), or by the judges on the same answers (1)."""
-        return np.asarray([self.a.labels[key][which] - self.b.labels[key][which] for key in keys], dtype=np.float64)
+        """Return a − b on labelled cases: by people or a second judge (0), or by the judges on the same answers (1)."""
+        a, b = self._better
+        return np.asarray([a[key][which] - b[key][which] for key in keys], dtype=np.float64)
 
     def with_failures(self, *, against: int, level: float) -> tuple[float | None, Bounds | None, int] | None:
         """Return difference, interval and cases with every failed trial counted against one arm (1: a, −1: b).

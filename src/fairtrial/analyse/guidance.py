@@ -82,8 +82,10 @@ def _about_method(comparisons: Sequence[Comparison]) -> Iterator[Caveat]:
         yield PlainCaveat(what="interval_bounded")
     if any(pair.rough for pair in comparisons):
         yield PlainCaveat(what="interval_rough")
-    if corrected := [pair.labels for pair in comparisons if pair.labels]:
+    if corrected := [pair.labels for pair in comparisons if pair.labelled_by == "people"]:
         yield CountCaveat(what="corrected_by_labels", count=min(corrected))
+    if corrected := [pair.labels for pair in comparisons if pair.labelled_by == "second_judge"]:
+        yield CountCaveat(what="corrected_by_second_judge", count=min(corrected))
 
 
 def _about_weights(scores: ScoreTable, pairs: Pairs, metric: str) -> Iterator[Caveat]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairtrial.analyse.scorers_used import rubrics, scorers_used
+from fairtrial.analyse.second_judge import second_judge
 from fairtrial.core.experiment import Arm
 from fairtrial.core.place import place_of
 from fairtrial.core.settings import JudgeSpec
@@ -56,6 +57,7 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
     repeat_sd: Measured | None = None  # between answers to the same case, as judged
     answer_sd: Measured | None = None  # the same without the judges' noise
     hot: dict[str, float] = {}  # judges that were asked with a temperature above 0
+    second: str | None = None  # the judge that judged a part of the cases only
     rubrics: list[str] = []  # whose descriptions of grades they were given by `golden_judge`
 
 
@@ -64,21 +66,25 @@ def judging(store: Store, record: RunRecord, arms: Sequence[Arm]) -> Judging | N
     judges = opinions.judges_asked(store, record.id, record.scoring)
     if not judges:
         return None
+    second = second_judge(decode(record.settings))
+    other = second.name if second else None
     ratings = [_rating(store, judge, key, prompt) for judge, key, prompt in judges if key]
     judgements = opinions.judge_values(store, record.id, record.scoring)
     hot = _hot(record, [name for name, _, _ in judges])
     given = rubrics(scorers_used(store, record, arms))
     if not len(judgements.values):
-        return Judging(judges=ratings, hot=hot, rubrics=given)
+        return Judging(judges=ratings, hot=hot, rubrics=given, second=other)
     matrix = _matrix(judgements)
     several = len(judgements.judges) > 1
     cases = [place[0] for place in judgements.answers]
-    judge_variance, each = _judge_variance(judgements)
-    repeat_variance = _repeat_variance(judgements)
+    scoring = judgements.without(other)
+    judge_variance, each = _judge_variance(scoring)
+    repeat_variance = _repeat_variance(scoring)
     return Judging(
         judges=ratings,
         hot=hot,
         rubrics=given,
+        second=other,
         alpha=krippendorff_alpha(matrix, clusters=cases) if several else None,
         kappas=[
             Kappa(judgements.judges[a], judgements.judges[b], cohen_kappa(matrix[a], matrix[b], clusters=cases))

@@ -28,7 +28,9 @@ class ArmLabels(msgspec.Struct, frozen=True, kw_only=True):
     corrected: tuple[Corrected, ...]
 
 
-class _LabelledAnswer(NamedTuple):
+class LabelledAnswer(NamedTuple):
+    """An answer with the judges' score and a better one."""
+
     case: int
     repeat: int
     label: float  # the mean over labellers
@@ -54,22 +56,18 @@ def _arm_labels(rows: Sequence[dict[str, Any]], scores: totals.TrialScores) -> A
         chosen=len(fresh) - len(drawn),
         stale=sum(row["stale"] for row in rows),
         bias=float(np.mean([item.score - item.label for item in fresh])) if fresh else None,
-        agreement=krippendorff_alpha(
-            [[item.label for item in fresh], [item.score for item in fresh]], clusters=[item.case for item in fresh]
-        )
-        if len(fresh) >= _FEW
-        else None,
-        corrected=_corrected(drawn, scores) if drawn else (),
+        agreement=agreement_on(fresh),
+        corrected=corrected_by(drawn, scores) if drawn else (),
     )
 
 
-def _labelled(rows: Sequence[dict[str, Any]]) -> list[_LabelledAnswer]:
+def _labelled(rows: Sequence[dict[str, Any]]) -> list[LabelledAnswer]:
     """Return one item per answer, averaged over labellers."""
     by_answer: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for row in rows:
         by_answer.setdefault((row["case_position"], row["repeat"]), []).append(row)
     return [
-        _LabelledAnswer(
+        LabelledAnswer(
             case,
             repeat,
             label=float(np.mean([row["value"] for row in labels])),
@@ -80,7 +78,15 @@ def _labelled(rows: Sequence[dict[str, Any]]) -> list[_LabelledAnswer]:
     ]
 
 
-def _corrected(labelled: Sequence[_LabelledAnswer], scores: totals.TrialScores) -> tuple[Corrected, ...]:
+def agreement_on(labelled: Sequence[LabelledAnswer]) -> Agreement | None:
+    """Return how far labels and scores agree; None of a handful of answers."""
+    if len(labelled) < _FEW:
+        return None
+    both = [[item.label for item in labelled], [item.score for item in labelled]]
+    return krippendorff_alpha(both, clusters=[item.case for item in labelled])
+
+
+def corrected_by(labelled: Sequence[LabelledAnswer], scores: totals.TrialScores) -> tuple[Corrected, ...]:
     """Return the corrected mean.
 
     Cases are the sample: a case's labelled answers are averaged into one value, and so are those of an unlabelled case.
@@ -95,7 +101,7 @@ def _corrected(labelled: Sequence[_LabelledAnswer], scores: totals.TrialScores) 
     return (corrected_share(y, f, rest) if right_or_wrong else corrected_mean(y, f, rest),)
 
 
-def _refused(reason: str, labelled: Sequence[_LabelledAnswer], scores: totals.TrialScores) -> Corrected:
+def _refused(reason: str, labelled: Sequence[LabelledAnswer], scores: totals.TrialScores) -> Corrected:
     means = list(scores.means().values())
     return Corrected(
         mean=None,

@@ -15,8 +15,9 @@ import msgspec
 
 from fairtrial.analyse.arm_scores import ArmScores
 from fairtrial.analyse.compare import decided, silent_arms, with_first
-from fairtrial.analyse.comparison import Comparison, Comparisons, Silent, Verdict, opposite
+from fairtrial.analyse.comparison import Comparison, Comparisons, Price, Silent, Verdict, opposite
 from fairtrial.analyse.planning import cases_to_see
+from fairtrial.analyse.price import Prices
 from fairtrial.analyse.score_table import ScoreTable, read_scores, sources_of
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.analyse.summary import by_mean
@@ -89,6 +90,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     stated: Stated | None  # the largest difference of a case: the one contradicted most, where pairs contradict it
     unless: list[Unless]  # where that would tell them apart, the nearest first
     to_settle: tuple[str, Measured, int] | None  # another arm, a gap to the first, and the cases that would show it
+    priced: tuple[str, str, Price] | None = None  # the pair to decide next, the first arm first, and its price
 
     @property
     def leading(self) -> list[Contender]:
@@ -165,19 +167,22 @@ def brackets(labels: Sequence[str], separated: Callable[[str, str], bool]) -> li
     return [[labels[place] for place in group] for group in sorted(members) if len(group) > 1]
 
 
-def run_leaderboard(run: StoredRun) -> Leaderboard:
+def run_leaderboard(run: StoredRun, prices: Prices | None = None) -> Leaderboard:
     """Rank the arms of a run by its primary metric, with the margin it was allowed to stop by."""
-    return table_leaderboard(read_scores(sources_of(run)))
+    return table_leaderboard(read_scores(sources_of(run)), prices=prices)
 
 
-def table_leaderboard(scores: ScoreTable, metric: str | None = None) -> Leaderboard:
-    """Rank the arms of one or more runs, by their primary metric unless another one is named."""
+def table_leaderboard(scores: ScoreTable, metric: str | None = None, *, prices: Prices | None = None) -> Leaderboard:
+    """Rank the arms of one or more runs, by their primary metric unless another one is named.
+
+    With `prices`, it says what the verdict on the pair to decide next cost.
+    """
     metric = scores.primary if metric is None else metric
     arms = [arm for arm in scores.arms if arm.values.get(metric)]
     margin = None if metric else next((arm.stop.margin for arm in scores.arms if arm.stop is not None), None)
     everything = list(combinations(arms, 2))
     pairs = with_first(scores, everything, metric)
-    decisions = decided(scores, pairs, [metric], margin=margin, detailed=0, family=everything)
+    decisions = decided(scores, pairs, [metric], margin=margin, detailed=0, family=everything, prices=prices)
     return _leaderboard(
         {arm.label: scores.aggregate(arm, metric) for arm in arms},
         decisions,
@@ -268,6 +273,7 @@ def _leaderboard(
         to_settle=_to_settle(min(tied, key=lambda pair: order.index(_other(pair, first))), first)
         if tied and not metric
         else None,
+        priced=next(((first, _other(pair, first), pair.price) for pair in pairs if pair.price is not None), None),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairtrial.analyse.case_table import Floats, Ints
 from fairtrial.analyse.leaderboard import Leaderboard, table_leaderboard
+from fairtrial.analyse.price import Prices
 from fairtrial.analyse.score_table import SCORE, ScoreTable, read_scores, sources_of
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.stats.units import Measured
@@ -33,14 +34,14 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     cases: int  # that any arm has a score for
 
 
-def run_overview(run: StoredRun) -> Overview:
-    """Return the overview of a run."""
-    return table_overview(read_scores(sources_of(run)))
+def run_overview(run: StoredRun, prices: Prices | None = None) -> Overview:
+    """Return the overview of a run; `prices` tell what its arms took."""
+    return table_overview(read_scores(sources_of(run)), prices)
 
 
-def table_overview(scores: ScoreTable) -> Overview:
+def table_overview(scores: ScoreTable, prices: Prices | None = None) -> Overview:
     """Return the overview of the arms of one or more runs."""
-    leaderboard = table_leaderboard(scores)
+    leaderboard = table_leaderboard(scores, prices=prices)
     arms = {arm.label: arm for arm in scores.arms}
     order = [*(one.label for one in leaderboard.places), *leaderboard.unscored]
     means = {label: arms[label].means(SCORE) for label in order}

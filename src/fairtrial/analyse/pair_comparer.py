@@ -114,7 +114,9 @@ class PairComparer:
             equivalence=self._equivalence(evidence.claimed, interval),
             failures=failures,
             labels=evidence.labels,
+            labelled_by=("people" if evidence.by_people else "second_judge") if evidence.labels else None,
             variance_saved=evidence.saved,
+            others=evidence.others,
             wordings=evidence.wordings,
             as_judged=common.difference(evidence.scale) if evidence.labels else None,
             robustness=_robustness(common, fixed_wordings=evidence.wordings > 0)
@@ -318,9 +320,11 @@ def _method(evidence: Evidence, plain: Mean, level: float) -> str:
     if evidence.anytime:
         return ANYTIME
     if evidence.saved is not None:
-        return ControlledMean.method
+        return ControlledMean.method if not evidence.others else f"{evidence.others} other arms as control variate"
     if evidence.labels:
-        return f"corrected by {evidence.labels} labels"
+        if evidence.by_people:
+            return f"corrected by {evidence.labels} labels"
+        return f"corrected by a second judge on {evidence.labels} cases"
     return {"no scores": "no common cases", "n = 1": "one case"}.get(plain.method, _mean_method(plain, level))
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from fairtrial.analyse.score_table import ArmScores, ScoreTable, pick
+from fairtrial.analyse.price import stored_prices
+from fairtrial.analyse.score_table import SCORE, ArmScores, ScoreTable, pick
 from fairtrial.stats.looks import drift_for, prospects
 from fairtrial.stats.units import Measured
-from fairtrial.store import totals
 
 
 class WithLooks(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,13 +52,10 @@ def _with_looks(delta: float, fixed: int, looks: int, alpha: float, beta: float,
 
 def _usd_of_case(arms: Sequence[ArmScores]) -> float | None:
     """Return what the answers of these arms to one case cost, with their verdicts; None where prices are unknown."""
-    usd = 0.0
+    price_of, usd = stored_prices(), 0.0
     for arm in arms:
-        run, _, position = arm.origins[0]
-        spent = totals.arm_totals(run.store, run.id, run.record.scoring).get(position)
-        judged = totals.judge_totals(run.store, run.id, run.record.scoring).get(position)
-        if spent is None or not spent.cost.usd or (judged is not None and judged.cost.usd is None):
+        price, cases = price_of(arm), len(arm.values[SCORE])
+        if price.usd_of_answer is None or not cases:
             return None
-        cases = totals.answered_cases(run.store, run.id)[position]
-        usd += (spent.cost.known + (judged.cost.known if judged else 0.0)) / cases
+        usd += price.cost.known / cases
     return usd

@@ -8,7 +8,7 @@ from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.overview import Overview, run_overview
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.spread import ArmSpread, run_spreads
-from fairtrial.analyse.summary import RunSummary
+from fairtrial.analyse.summary import RunSummary, summary_prices
 from fairtrial.analyse.tool_report import ToolReport, has_offers, tool_report
 
 MOST_PAIRS = 60  # that are shown in words, with other tests; the matrix has every one
@@ -26,9 +26,10 @@ class ResultNumbers(msgspec.Struct, kw_only=True):
 
 def result_numbers(run: Run) -> ResultNumbers:
     """Return the numbers of a run."""
+    summary = run.summary()
     return ResultNumbers(
-        summary=run.summary(),
-        overview=run_overview(run),
+        summary=summary,
+        overview=run_overview(run, summary_prices(summary)),
         kinds=by_kind(run),
         spreads=run_spreads(run),
         tools=tool_report(run) if has_offers(run) else None,

@@ -15,6 +15,8 @@ from fairtrial.analyse.asked import AskedCases, asked_cases
 from fairtrial.analyse.judging import Judging, judging
 from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.analyse.lift import Lift, lifts
+from fairtrial.analyse.price import ArmPrice, Prices
+from fairtrial.analyse.second_judge import SecondOpinion, second_opinions
 from fairtrial.analyse.sent import refused_params, sent_params
 from fairtrial.analyse.stopping import Adjust, adjustments, again_of, left_race, looks_reached, stop_of
 from fairtrial.analyse.stored_run import StoredRun
@@ -90,6 +92,7 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     judge_cost: Cost = Cost()
     left: int | None = None  # the look at which it left a race that went on
     labels: ArmLabels | None = None
+    second: SecondOpinion | None = None  # by a second judge of a part of the cases
     tools: ToolSummary | None = None
     statistics: dict[str, Measured | None] = {}  # of `stats.per_arm`, by name
     left_out: list[str] = []  # parameters that its server has refused, and that were left out from then on
@@ -191,7 +194,7 @@ def summarise(run: StoredRun, baseline: str | None = None) -> RunSummary:
     aggregates = [_aggregate(scores.get(arm.position), adjust(arm.position)) for arm in plan_arms]
     metrics = totals.metric_scores(store, record.id, plan.id, record.scoring)
     judged = totals.judge_totals(store, record.id, record.scoring)
-    labels = arm_labels(store, record)
+    labels, second = arm_labels(store, record), second_opinions(store, record)
     tools = arm_tools(store, record, plan_arms, adjust)
     late, late_cost = late_total(store, record.id)
     arms = []
@@ -228,6 +231,7 @@ def summarise(run: StoredRun, baseline: str | None = None) -> RunSummary:
                 judge_calls=judges.calls,
                 judge_cost=judges.cost,
                 labels=labels.get(arm.position),
+                second=second.get(arm.position),
                 tools=tools.get(arm.position),
                 statistics=_statistics(scores.get(arm.position)),
                 answered_by=unlike_asked(arm.target, (total.first_model, total.last_model)),
@@ -340,3 +344,18 @@ def _latency(values: Any) -> LatencySummary:
         return LatencySummary(None, None)
     p50, p95 = np.percentile(np.asarray(values), [50, 95])
     return LatencySummary(float(p50), float(p95))
+
+
+def summary_prices(summary: RunSummary) -> Prices:
+    """Return what tells the price of the arms of a run that is summed up already."""
+    prices = {
+        arm.arm: ArmPrice(
+            answers=arm.trials - arm.failed - arm.waiting,
+            verdicts=arm.judge_calls,
+            cost=arm.cost + arm.judge_cost,
+            judging=arm.judge_cost,
+            second=(arm.second.calls, arm.second.cost) if arm.second else (0, Cost()),
+        )
+        for arm in summary.arms
+    }
+    return lambda arm: prices[arm.arm.name]

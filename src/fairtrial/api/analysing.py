@@ -9,12 +9,13 @@ from fairtrial.analyse.compare import compare as compare_scores
 from fairtrial.analyse.gate import Terms, gate_spec, terms_of
 from fairtrial.analyse.gate import gate as check
 from fairtrial.analyse.items import analyse_cases, choose_cases
-from fairtrial.analyse.planning import DELTAS, Variance, arm_variances, plan_power
+from fairtrial.analyse.planning import DELTAS, plan_power
 from fairtrial.analyse.rank import rank as rank_arms
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import choose, pooled, read_scores
 from fairtrial.analyse.series import compare_run_means, over_runs
 from fairtrial.analyse.tool_report import tool_report
+from fairtrial.analyse.variance import Variance, arm_variances
 from fairtrial.api.given import (
     FEWEST_POINTS,
     AnyRun,

@@ -265,7 +265,11 @@ def _named_in(path: str) -> Iterator[TargetSpec]:
         suite = read_yaml(Path(path).read_text("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, OSError):
         return  # `validate` says what is wrong with it
-    lists = [suite.get("targets"), suite.get("judges"), [suite.get("judge"), suite.get("user")]]
+    lists = [
+        suite.get("targets"),
+        suite.get("judges"),
+        [suite.get("judge"), suite.get("second_judge"), suite.get("user")],
+    ]
     for entry in (entry for entries in lists if isinstance(entries, list) for entry in entries):
         name = entry.get("target") if isinstance(entry, dict) else entry
         provider, model = split_name(str(name or ""))

@@ -18,7 +18,7 @@ from fairtrial.core.formatting import Scale, signs
 from fairtrial.present.words.changes import two_times
 from fairtrial.present.words.comparisons import agreement_line, brief_lines, method_words, still_words, why_undecided
 from fairtrial.present.words.leaderboards import settle_words
-from fairtrial.text.printable import counted, one_line, printable
+from fairtrial.text.printable import counted, one_line, printable, sentence_of
 
 MAX_METRICS = 8
 _MAX_KINDS = 8
@@ -81,15 +81,14 @@ def _method_lines(pair: Comparison, board: Leaderboard | None) -> list[str]:
     how = [line for line in [agreement_line(pair)] if line]
     rest = [line for line in brief_lines(pair) if line not in how]
     if pair.count < 2:
-        return [f"{line[:1].upper()}{line[1:]}." for line in rest]  # the headline says that there is one case
+        return [*map(sentence_of, rest)]  # the headline says that there is one case
     first = "; ".join([f"{counted(pair.count, 'case')}, {method_words(pair)}", *how])
     lines = [f"{first}."]
     if pair.verdict == "cannot tell" and pair.detectable is None and pair.difference is not None:
-        reason = why_undecided(pair)
-        lines += filter(None, [still_words(pair), f"{reason[:1].upper()}{reason[1:]}."])
+        lines += filter(None, [still_words(pair), sentence_of(why_undecided(pair))])
     elif board is not None and (settle := settle_words(board)):
         lines.append(settle)
-    return [*lines, *(f"{line[:1].upper()}{line[1:]}." for line in rest)]
+    return [*lines, *map(sentence_of, rest)]
 
 
 def _print_flips(console: Console, flips: Sequence[Flip], names: tuple[str, str], metric: str) -> None:

@@ -14,7 +14,9 @@ from fairtrial.cli.tables import table
 from fairtrial.core.formatting import number
 from fairtrial.core.many_arms import MOST_ARMS, is_large
 from fairtrial.present.words.planning import LOOKS_FOR, NEEDED, looks_line, looks_table, power_line, power_table
+from fairtrial.present.words.prices import price_line
 from fairtrial.reports.json import power_document
+from fairtrial.text.printable import sentence_of
 
 _MAX_SHOWN = 10
 
@@ -70,6 +72,8 @@ def _print_pair(pair: PairPower, power: float) -> None:
                 else "."
             )
         )
+    if pair.price is not None:
+        console.print(Text(sentence_of(price_line(pair.price))))
     if pair.noise_sd is None:
         console.print(
             "The effect of repeats is unknown: no case has two answers from both arms; --repeats 3 measures it."

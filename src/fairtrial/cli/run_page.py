@@ -13,7 +13,7 @@ from fairtrial.analyse.asked import by_budget
 from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.leaderboard import Leaderboard, run_leaderboard
 from fairtrial.analyse.run import Run
-from fairtrial.analyse.summary import ArmSummary, Metric, RunSummary
+from fairtrial.analyse.summary import ArmSummary, Metric, RunSummary, summary_prices
 from fairtrial.cli.console import Console
 from fairtrial.cli.forest import forest_lines, more_arms
 from fairtrial.cli.layout import (
@@ -34,13 +34,15 @@ from fairtrial.core.formatting import cost_fact, number, span
 from fairtrial.core.many_arms import MOST_ARMS, is_large
 from fairtrial.present.arms import arm_table
 from fairtrial.present.words.arm_notes import notes, other_lines
-from fairtrial.present.words.judges import rubric_words
+from fairtrial.present.words.judges import judges_words, rubric_words
 from fairtrial.present.words.kinds import NOTE, KindTable, kind_tables
 from fairtrial.present.words.leaderboards import headline, settle_words
+from fairtrial.present.words.prices import price_words
 from fairtrial.present.words.runs import (
     deviation_cell,
     deviation_legend,
     failure_line,
+    left_words,
     metric_cell,
     scale_words,
 )
@@ -69,15 +71,15 @@ def print_run(
 ) -> Leaderboard:
     """Print the result of a run; a `stored` one with its date, judges and id. Return its board."""
     console = Console()
-    board = run_leaderboard(run)
+    board = run_leaderboard(run, summary_prices(summary))
     arms = {arm.arm: arm for arm in summary.arms}
     order = [arms[name] for name in [*(place.label for place in board.places), *board.unscored]]
     print_wrapped(console, headline(board), "bold")
     print_block(console, forest_lines(board, arms, console.page_width, plain=plain, whole=details))
     console.print()
     print_facts(console, _facts(run, summary, seconds, stored=stored))
-    if settle := settle_words(board):
-        print_wrapped(console, settle)
+    for words in filter(None, [settle_words(board), price_words(board)]):
+        print_wrapped(console, words)
     _print_table(console, summary, board, details=details)
     if kinds is not None:
         _print_kinds(console, run, [arm.arm for arm in order if arm.scored], kinds, whole=whole)
@@ -116,7 +118,7 @@ def _facts(run: Run, summary: RunSummary, seconds: float | None, *, stored: bool
     facts.append(f"{summary.suite}, run {run.record.number} ({run.id})")
     facts.append(datetime.fromtimestamp(summary.created_at).astimezone().strftime("%-d %b %Y %H:%M"))
     if summary.judging is not None:
-        judges = ", ".join(judge.judge for judge in summary.judging.judges)
+        judges = judges_words([judge.judge for judge in summary.judging.judges], summary.judging.second)
         facts.append(f"judged by {judges}{rubric_words(summary.judging)}")
     return facts
 
@@ -307,7 +309,7 @@ def to_complete(run: Run, summary: RunSummary) -> list[tuple[str, str]]:
         )
     if waiting:
         more = " --budget-usd MORE" if by_budget(summary.reason) else ""
-        trials = f"the {waiting:,} {'trial' if waiting == 1 else 'trials'} not run"
+        trials = f"the {waiting:,} {'trial' if waiting == 1 else 'trials'} {left_words(summary.status)}"
         saved = "" if summary.status == "stopped" else "; everything is saved"
         commands.insert(0, (f"fairtrial resume{name}{more}", f"{trials}{saved}"))
     if batches := sum(count > 0 for count in open_counts(run.store, run.id).values()):

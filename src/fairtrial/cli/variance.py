@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from fairtrial.analyse.planning import ArmVariance, arm_variances
 from fairtrial.analyse.run import Run
+from fairtrial.analyse.variance import ArmVariance, arm_variances
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.start import open_store

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from fairtrial.config.checked_suite import CheckedSuite
@@ -26,6 +27,7 @@ def warnings(suite: CheckedSuite) -> list[str]:
     messages += [known.words for known in ending_models(suite) if known.level != "note"]
     messages += [_STOPPING] if suite.settings.stop is not None and not suite.settings.stop.looks else []
     messages += [repeated_words(suite.repeated, suite.case_count)] if suite.repeated and not suite.has_clusters else []
+    messages += _few_judged_again(suite)
     for judge in suite.settings.judges:
         temperature = judge.params.get("temperature")
         if temperature and "temperature" not in unsupported_params(judge.target, judge.params):
@@ -38,6 +40,20 @@ def warnings(suite: CheckedSuite) -> list[str]:
             names = ", ".join(dict.fromkeys(own))
             messages.append(f"judge {judge.name} is from the same model family as {names}: it may favour their answers")
     return messages
+
+
+def _few_judged_again(suite: CheckedSuite) -> Iterator[str]:
+    for judge in (judge for judge in suite.settings.judges if judge.share is not None):
+        from fairtrial.stats.correction import FEWEST_LABELS  # numpy takes a tenth of a second
+
+        cases = round((judge.share or 0.0) * suite.case_count)
+        if cases < FEWEST_LABELS:
+            share = FEWEST_LABELS / max(1, suite.case_count)
+            more = f"set `share: {math.ceil(25 * share) / 20:g}`" if share < 0.7 else "it needs more cases than these"
+            yield (
+                f"second_judge: {judge.name} judges about {cases} of {suite.case_count:,} cases, and nothing is "
+                f"corrected by fewer than {FEWEST_LABELS}: {more}"
+            )
 
 
 def notes(suite: CheckedSuite) -> list[str]:

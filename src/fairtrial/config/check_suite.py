@@ -107,6 +107,8 @@ def _check_names(source: SuiteSource, document: SuiteDocument) -> None:
     names += [(("targets", index), entry.id or entry.target) for index, entry in enumerate(document.targets)]
     names += [(("judges", index), entry.id or entry.target) for index, entry in enumerate(document.judges)]
     names += [(("judge",), document.judge.id or document.judge.target)] if document.judge else []
+    second = document.second_judge
+    names += [(("second_judge",), second.id or second.target)] if second else []
     names += [(("conditions", name), name) for name in document.conditions]
     names += [(("providers", name), name) for name in document.providers]
     for path, name in names:
@@ -180,6 +182,10 @@ def _resolve(suite: CheckedSuite, source: SuiteSource, document: SuiteDocument, 
     arms = resolve_arms(source, document, options, settings)
     judges, user = resolve_judges(source, document), resolve_user(source, document)
     settings = msgspec.structs.replace(settings, judges=judges, panel=document.panel, user=user)
+    if document.second_judge is not None and settings.stop is not None:
+        source.problem(
+            ("second_judge",), "a run that may stop early decides by the first judge alone: let it ask all cases"
+        )
     if document.dataset and not _dataset_usable(source, document.dataset):
         document = msgspec.structs.replace(document, dataset=None)  # the cases in the file can still be checked
     suite.fill(source, document, options, tuple(arms), settings)

@@ -135,6 +135,12 @@ class JudgeEntry(Keys, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
 
 
+class SecondJudgeEntry(JudgeEntry, frozen=True, kw_only=True):
+    """A better judge that judges a random part of the cases, too, and by that corrects what the other judges said."""
+
+    share: Annotated[float, Meta(gt=0, lt=1, description="The part of the cases that it judges.")] = 0.2
+
+
 class UserEntry(Keys, frozen=True, kw_only=True):
     """A model that plays the user: after every answer it says the next thing, until it has what it wants."""
 
@@ -302,6 +308,10 @@ class SuiteDocument(Keys, frozen=True, kw_only=True):
     judge: JudgeEntry | None = None
     judges: Annotated[list[JudgeEntry], Meta(description="Several judges, as a panel.")] = []
     panel: PanelSpec = PanelSpec()
+    second_judge: Annotated[
+        SecondJudgeEntry | None,
+        Meta(description="A better judge of a random part of the cases; it corrects what the others said."),
+    ] = None
     user: Annotated[UserEntry | None, Meta(description="A simulated user: every case is a conversation with it.")] = (
         None
     )

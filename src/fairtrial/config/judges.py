@@ -40,7 +40,20 @@ def resolve_judges(source: SuiteSource, document: SuiteDocument) -> tuple[JudgeS
             )
         spec = _resolve_judge(source, path, document, entry)
         judges += [spec] if spec else []
-    return tuple(judges)
+    return (*judges, *_resolve_second(source, document, names))
+
+
+def _resolve_second(source: SuiteSource, document: SuiteDocument, names: list[str]) -> list[JudgeSpec]:
+    """Return the second judge, if a suite has one."""
+    entry = document.second_judge
+    if entry is None:
+        return []
+    if not names:
+        source.problem(("second_judge",), "a second judge corrects the first one: add `judge:` to the suite")
+    if (entry.id or entry.target) in names:
+        source.problem(("second_judge",), "this judge judges all cases already: a second one has to be another model")
+    spec = _resolve_judge(source, ("second_judge",), document, entry)
+    return [msgspec.structs.replace(spec, share=entry.share)] if spec else []
 
 
 def judge_names(document: SuiteDocument) -> list[str]:

@@ -33,7 +33,8 @@ def _candidate_texts(suite: Any) -> Iterator[tuple[Path, str]]:
     for key in ("targets", "judges"):
         for index, entry in enumerate(suite[key] if isinstance(suite.get(key), list) else ()):
             yield from _option_texts((key, index), entry)
-    yield from _option_texts(("judge",), suite.get("judge"))
+    for key in ("judge", "second_judge"):
+        yield from _option_texts((key,), suite.get(key))
 
 
 def _option_texts(path: Path, entry: Any) -> Iterator[tuple[Path, str]]:

@@ -23,7 +23,7 @@ from fairtrial.core.options import Path as KeyPath
 from fairtrial.core.variables import Variables, escape_all
 
 NAME = "suite"  # in messages, where a file would stand
-_TARGETS = ("targets", "judge", "judges", "user")
+_TARGETS = ("targets", "judge", "judges", "second_judge", "user")
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 
 Scorer = str | Mapping[str, Any] | Callable[..., Any]

@@ -39,6 +39,7 @@ class Suite(CheckedSuite):
         judge: Target | None = None,
         judges: Sequence[Target] | None = None,
         panel: Mapping[str, Any] | None = None,
+        second_judge: Target | None = None,
         params: Mapping[str, Any] | None = None,
         case_defaults: Mapping[str, Any] | None = None,
         vars: Mapping[str, Any] | None = None,
@@ -87,6 +88,7 @@ class Suite(CheckedSuite):
             system: The system prompt; or `system_file`.
             judge: The model that judges; or `judges`, several as a panel.
             panel: How the verdicts of several judges are combined.
+            second_judge: A better judge of a random part of the cases (`share`); it corrects the others.
             params: Sampling parameters, such as `{"temperature": 0}`.
             case_defaults: Defaults for every case.
             vars: Values for templates, `{{ name }}` in prompts.

@@ -14,6 +14,7 @@ from fairtrial.core.ids import content_hash
 from fairtrial.core.money import Cost
 from fairtrial.core.settings import JudgeSpec, PanelSpec
 
+SECOND_JUDGE, SECOND_JUDGE_TOP = "second_judge", 100.0  # the metric that has its score of an answer, and the best one
 JudgementPlace = tuple[str, str, int]  # judge, prompt, number
 
 
@@ -59,6 +60,7 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str = ""
     sees: bool = False  # whether it accepts images
     target: TargetSpec | None = None  # the model behind it, if known
+    share: float | None = None  # of a second judge: the part of the cases that it judges, too
 
 
 def judge_key(judge: JudgeSpec) -> str:
@@ -72,3 +74,4 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
 
     judges: tuple[Judge, ...]
     how: PanelSpec = PanelSpec()
+    second: bool = False  # whether it stands for every judge that a scorer names

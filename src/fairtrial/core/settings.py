@@ -49,6 +49,7 @@ class JudgeSpec(msgspec.Struct, frozen=True, kw_only=True):
     params: dict[str, Any] = {}
     instructions: str = ""
     vision: bool | None = None  # whether it accepts images; None: decided by its name
+    share: float | None = None  # of a second judge: the part of the cases that it judges, too; None: one of the panel
 
 
 class UserSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,12 +16,13 @@ from fairtrial.core.experiment import Resources, ScorerSpec
 from fairtrial.core.file import File
 from fairtrial.core.functions import Functions
 from fairtrial.core.ids import canonical_json
-from fairtrial.core.judge import Judgement, Panel
+from fairtrial.core.judge import SECOND_JUDGE, Judgement, Panel
 from fairtrial.core.options import build_scorer
 from fairtrial.core.score import MakeWorkspace, Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.trial import Trial
 from fairtrial.core.workshop import Workshop
+from fairtrial.judging.second import SCALE, first_and_second, scored_twice
 from fairtrial.providers.judge_models import family_of
 
 
@@ -58,7 +59,7 @@ class Scoring:
 
     def scales_of(self, trial: Trial) -> dict[str, Scale]:
         """Return the scales of this trial's extra metrics."""
-        return self._scorer(self.spec_of(trial)).scales()
+        return {**self._scorer(self.spec_of(trial)).scales(), SECOND_JUDGE: SCALE}
 
     async def score(
         self,
@@ -72,6 +73,7 @@ class Scoring:
         workspace: MakeWorkspace | None = None,
     ) -> Score | Unscored:
         """Return the answer's score. Any error becomes a reason for no score, never a 0."""
+        first, second = first_and_second(panel, trial.case.id)
         context = ScoreContext(
             response=answer.text,
             case=trial.case,
@@ -84,7 +86,7 @@ class Scoring:
             finish_reason=answer.finish_reason,
             folder=self._folder,
             functions=self._functions,
-            panel=panel,
+            panel=first,
             family=family_of(trial.arm.target) if panel and panel.judges else "",
             workshop=workshop,
             embed=embed,
@@ -92,7 +94,14 @@ class Scoring:
             kept={judgement.place: judgement for judgement in kept},
         )
         try:
-            return _validated(await score_answer(self._scorer(self.spec_of(trial)), context))
+            scorer = self._scorer(self.spec_of(trial))
+            scored = _validated(await score_answer(scorer, context))
+            if second is None or isinstance(scored, Unscored):
+                return scored
+            if not scorer.needs_judge():  # what no judge scores has one score
+                return scored_twice(scored, scored)
+            again = await score_answer(scorer, msgspec.structs.replace(context, panel=second))
+            return scored_twice(scored, _validated(again))
         except WorkspaceError as error:
             return Unscored(kind="workspace", message=str(error), retryable=True)
         except (Exception, SystemExit) as error:  # a plug-in may do anything

@@ -25,8 +25,8 @@ class PanelResult(msgspec.Struct, frozen=True):
 
 
 def with_judges(context: ScoreContext, names: Sequence[str]) -> ScoreContext:
-    """Return the context with these judges of the panel alone; without names, with all."""
-    if not names or context.panel is None:
+    """Return the context with these judges of the panel alone; without names, or with a second judge, as it is."""
+    if not names or context.panel is None or context.panel.second:
         return context
     chosen = tuple(judge for judge in context.panel.judges if judge.name in names)
     return msgspec.structs.replace(context, panel=msgspec.structs.replace(context.panel, judges=chosen))

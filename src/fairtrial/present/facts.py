@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from fairtrial.analyse.judging import Judging
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.summary import RunSummary
 from fairtrial.core.formatting import money
 from fairtrial.core.money import Cost
 from fairtrial.present.figures import Links
+from fairtrial.present.words.judges import judges_words
+from fairtrial.present.words.runs import left_words
 from fairtrial.store.opinions import judges_asked
 from fairtrial.text.printable import counted
 
@@ -23,6 +26,7 @@ class RunFacts(NamedTuple):
     failed: int
     unscored: int
     waiting: int
+    left: str  # what these are, in words
     judges: list[str]
     cost: Cost | None  # None where nothing was spent
 
@@ -31,7 +35,7 @@ class RunFacts(NamedTuple):
         found = (
             (self.failed, "failed", links.failed),
             (self.unscored, "without a score", links.unscored),
-            (self.waiting, "not run", ""),
+            (self.waiting, self.left, ""),
         )
         return [(f"{count:,} {words}", address) for count, words, address in found if count]
 
@@ -57,6 +61,12 @@ def run_facts(run: Run, summary: RunSummary) -> RunFacts:
         failed=sum(arm.failed for arm in arms),
         unscored=sum(arm.unscored for arm in arms),
         waiting=sum(arm.waiting for arm in arms),
-        judges=[name for name, _, _ in judges_asked(run.store, run.id, run.record.scoring)] if summary.judging else [],
+        left=left_words(summary.status),
+        judges=_judges(run, summary.judging),
         cost=cost if cost.charged or cost.unknown else None,
     )
+
+
+def _judges(run: Run, judging: Judging | None) -> list[str]:
+    asked = judges_asked(run.store, run.id, run.record.scoring) if judging else []
+    return [judges_words([name], judging.second if judging else None) for name, _, _ in asked]

@@ -14,11 +14,13 @@ from fairtrial.analyse.items import CaseAnalysis
 from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.leaderboard import Leaderboard, comparison_leaderboard, run_leaderboard
 from fairtrial.analyse.pairs import PairsSummary
-from fairtrial.analyse.planning import PairPower, Power, Variance
+from fairtrial.analyse.planning import PairPower, Power
 from fairtrial.analyse.rank import Ranking
 from fairtrial.analyse.run import Run, RunSeries
 from fairtrial.analyse.score_table import SCORE, read_scores, sources_of
 from fairtrial.analyse.series_summary import summarise_series
+from fairtrial.analyse.summary import summary_prices
+from fairtrial.analyse.variance import Variance
 from fairtrial.core.formatting import number
 from fairtrial.judging.calibration import Calibration
 from fairtrial.present.arms import arm_table
@@ -42,6 +44,7 @@ from fairtrial.present.words.planning import (
     power_table,
     variance_cells,
 )
+from fairtrial.present.words.prices import price_words
 from fairtrial.present.words.ranks import COLUMNS, ranked_cells, ranking_headline, style_line
 from fairtrial.present.words.runs import failure_line
 from fairtrial.present.words.runs import headline as run_headline
@@ -58,12 +61,13 @@ def as_html(result: Any) -> str:
 @as_html.register
 def run_html(run: Run) -> str:
     """Show a run: who leads, every arm with its interval, and what to know about them."""
-    summary, leaderboard = run.summary(), run_leaderboard(run)
+    summary = run.summary()
+    leaderboard = run_leaderboard(run, summary_prices(summary))
     forest = leaders(first_places(leaderboard, _MOST), {arm.arm: arm for arm in summary.arms})
     hidden = len(leaderboard.places) - _MOST
     said = [
         *([f"{hidden} more arms are not shown."] if hidden > 0 else []),
-        *filter(None, [settle_words(leaderboard)]),
+        *filter(None, [settle_words(leaderboard), price_words(leaderboard)]),
         *notes(summary),
         *map(failure_line, summary.failures),
         run_headline(summary),
@@ -104,7 +108,8 @@ def comparisons_html(comparisons: Comparisons) -> str:
     several = len(leaderboard.places) > 2 and leaderboard.every_pair
     chart = tag("div", pair_matrix(leaderboard), class_="body") if several else leaders(leaderboard, {})
     explained = ["Row's lead over column."] if several else []
-    said = filter(None, [*explained, settle_words(leaderboard), *comparisons.notes, subject_line(comparisons)])
+    settled = [settle_words(leaderboard), price_words(leaderboard)]
+    said = filter(None, [*explained, *settled, *comparisons.notes, subject_line(comparisons)])
     return part(comparison_headline(comparisons), chart, says=said)
 
 

@@ -30,6 +30,7 @@ from fairtrial.present.words.arm_notes import arm_lines, notes
 from fairtrial.present.words.comparisons import brief_lines, detail_lines, p_words, sentence, subject_line
 from fairtrial.present.words.kinds import NOTE, kind_tables, more_text, report_text
 from fairtrial.present.words.leaderboards import decided_words, headline_parts, settle_words
+from fairtrial.present.words.prices import price_words
 from fairtrial.present.words.runs import failure_line, noise_words
 from fairtrial.present.words.variables import variables
 from fairtrial.text.printable import counted
@@ -57,7 +58,7 @@ class RunView:
         self.headline = headline_parts(leaderboard)
         self.facts = run_facts(run, summary)
         self.leaders = leaders(leaderboard, arms, links) if arms else ""
-        self.settle = settle_words(leaderboard)
+        self.settle, self.price = settle_words(leaderboard), price_words(leaderboard)
         self.matrix = pair_matrix(leaderboard, links) if len(order) > 2 else ""
         self.decided = decided_words(leaderboard)
         self.costs = cost_figures(leaderboard, arms, links)

@@ -23,6 +23,7 @@ def judge_of(spec: JudgeSpec, ask: Callable[[Request], Awaitable[Outcome]]) -> J
         instructions=spec.instructions,
         sees=can_see(spec),
         target=spec.target,
+        share=spec.share,
     )
 
 

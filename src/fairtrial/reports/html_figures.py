@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from fairtrial.analyse.battles import By
-from fairtrial.analyse.planning import arm_variances
 from fairtrial.analyse.rank import Ranking, rank
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.score_table import read_scores, sources_of
 from fairtrial.analyse.summary import RunSummary, repeat_deviations
+from fairtrial.analyse.variance import arm_variances
 from fairtrial.core.errors import FairtrialError
 from fairtrial.present.charts import Box, ForestRow, Point, agreement, boxes, shares, small_forest
 from fairtrial.present.charts.svg import safe

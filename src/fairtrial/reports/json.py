@@ -18,14 +18,16 @@ from fairtrial.analyse.kind_means import KindMeans, by_kind
 from fairtrial.analyse.labels import ArmLabels
 from fairtrial.analyse.lift import Lift
 from fairtrial.analyse.pairs import PairsSummary
-from fairtrial.analyse.planning import ArmVariance, Power
+from fairtrial.analyse.planning import Power
 from fairtrial.analyse.rank import Ranking
 from fairtrial.analyse.run import Run
+from fairtrial.analyse.second_judge import SecondOpinion
 from fairtrial.analyse.series_summary import SeriesSummary
 from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.analyse.summary import ArmSummary, Passes, RunSummary
 from fairtrial.analyse.tools import ToolSummary
 from fairtrial.analyse.units import as_document, in_points, points
+from fairtrial.analyse.variance import ArmVariance
 from fairtrial.core.money import Cost
 from fairtrial.judging.attacks import Resistance
 from fairtrial.judging.calibration import Calibration
@@ -118,6 +120,7 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         **fields_of(arm, ("judge_verdicts", "judge_calls")),
         **{f"judge_{name}": value for name, value in _cost(arm.judge_cost).items()},
         "labels": labels_document(arm.labels),
+        "second_judge": _second_judge(arm.second),
         "tools": _tools(arm.tools),
         **{name: points(value) for name, value in arm.statistics.items()},
     }
@@ -174,6 +177,13 @@ def calibration_document(result: Calibration | Resistance) -> dict[str, Any]:
 
 def _with_points(document: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {**document, **{name: points(document[name]) for name in names}}
+
+
+def _second_judge(second: SecondOpinion | None) -> dict[str, Any] | None:
+    if second is None:
+        return None
+    document: dict[str, Any] = in_points(second)
+    return {**document, "cost": _cost(second.cost)}
 
 
 def labels_document(labels: ArmLabels | None) -> dict[str, Any] | None:

@@ -18,11 +18,12 @@ class ControlledMean(StudentMean):
     """
 
     method = "earlier run as control variate"
+    fewest = 3  # values: a line through two of them leaves nothing to tell its error by
 
     def __init__(self, values: ArrayLike, earlier: ArrayLike, earlier_all: ArrayLike) -> None:
         d, x, every = (np.asarray(a, dtype=np.float64) for a in (values, earlier, earlier_all))
         n, many = len(d), len(every)
-        if many <= n or n < 3:
+        if many <= n or n < self.fewest:
             raise ValueError("the earlier run must have more cases than this one, and this one at least three")
         centred = x - x.mean()
         squares = float(centred @ centred)

@@ -33,6 +33,7 @@ class Corrected(msgspec.Struct, frozen=True, kw_only=True):
     unlabelled: int
     method: str
     tuning: float | None = None
+    worth: float | None = None  # how many labelled cases alone would make the mean as sure
     refused: str = ""
 
 
@@ -59,14 +60,40 @@ class LabelledMean(StudentMean):
         n, big = len(y), len(rest)
         spread = float(np.var(f, ddof=1))
         slope = float(np.cov(y, f, ddof=1)[0, 1]) / spread if spread > 0 else 0.0
-        self.tuning = min(1.0, max(0.0, slope)) / (1 + n / big)
+        self._slope = min(1.0, max(0.0, slope))
+        self.tuning = self._slope / (1 + n / big)
         errors = y - self.tuning * f
         self.mean = self.tuning * float(rest.mean()) + float(errors.mean())
-        unseen = span**2
-        within = (float(np.sum((errors - errors.mean()) ** 2)) + unseen) / ((n - 1) * n)
-        self.std_err = math.sqrt(self.tuning**2 * float(np.var(rest, ddof=1)) / big + within)
-        self.freedom = n - 2.0
+        self._squares, self._unseen = float(np.sum((errors - errors.mean()) ** 2)), span**2
+        self._spread_of_rest = float(np.var(rest, ddof=1))
         self.labelled, self.unlabelled = n, big
+        self.std_err = self._std_err(n, big, self.tuning)
+        self.freedom = n - 2.0
+        alone = (float(np.sum((y - y.mean()) ** 2)) + self._unseen) / ((n - 1) * n)
+        self.worth = n * alone / self.std_err**2
+
+    def _std_err(self, labelled: int, rest: int, tuning: float) -> float:
+        """Return the standard error with these numbers of cases, where errors vary as they do here."""
+        squares = self._squares * (labelled - 1) / (self.labelled - 1) if labelled != self.labelled else self._squares
+        within = (squares + self._unseen) / ((labelled - 1) * labelled)
+        return math.sqrt(tuning**2 * self._spread_of_rest / rest + within)
+
+    def labels_for(self, share: float) -> int | None:
+        """Return how many more of the cases must be labelled to reduce the variance to a share; None: all would not."""
+        most = self.unlabelled - 2
+        target = math.sqrt(share) * self.std_err
+
+        def enough(more: int) -> bool:
+            labelled, rest = self.labelled + more, self.unlabelled - more
+            return self._std_err(labelled, rest, self._slope / (1 + labelled / rest)) <= target
+
+        if most < 1 or not enough(most):
+            return None
+        low, high = 0, most
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if enough(middle) else (middle, high)
+        return high
 
 
 def corrected_mean(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayLike) -> Corrected:
@@ -77,7 +104,13 @@ def corrected_mean(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: Arra
         return _refusal(common, reason)
     estimate = LabelledMean(y, f, rest)
     low, high = estimate.interval()
-    return Corrected(mean=_share(estimate.mean), ci95=(_share(low), _share(high)), tuning=estimate.tuning, **common)
+    return Corrected(
+        mean=_share(estimate.mean),
+        ci95=(_share(low), _share(high)),
+        tuning=estimate.tuning,
+        worth=estimate.worth,
+        **common,
+    )
 
 
 def corrected_share(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayLike) -> Corrected:
@@ -100,7 +133,10 @@ def corrected_share(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: Arr
         low, high = high, low
     down = math.hypot(passes * (a - a_low), (1 - passes) * (b - b_low), (a - b) * (passes - low))
     up = math.hypot(passes * (a_high - a), (1 - passes) * (b_high - b), (a - b) * (high - passes))
-    return Corrected(mean=theta, ci95=(max(0.0, theta - down), min(1.0, theta + up)), tuning=a - b, **common)
+    alone_low, alone_high = wilson(float(y.mean()), len(y))
+    worth = len(y) * ((alone_high - alone_low) / (up + down)) ** 2
+    ci95 = (max(0.0, theta - down), min(1.0, theta + up))
+    return Corrected(mean=theta, ci95=ci95, tuning=a - b, worth=worth, **common)
 
 
 def lang_reiczigel(labels: ArrayLike, judged: ArrayLike, judged_unlabelled: ArrayLike) -> Corrected:

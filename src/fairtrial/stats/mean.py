@@ -135,6 +135,19 @@ class Mean:
         """Return the effective number of units: how many of equal weight these are worth (Kish)."""
         return 1 / float(np.sum(self._p**2)) if self.units else 0.0
 
+    @property
+    def variance_of_units(self) -> float:
+        """Return the variance of the values, as the units count."""
+        return (self.std_err or 0.0) ** 2 * self.effective
+
+    def foreseen(self, units: int, spread: float) -> Mean:
+        """Return what to expect of another number of units like these, which deviate this many times as much."""
+        order = np.argsort(self._y, kind="stable")
+        drawn = order[((np.arange(units) + 0.5) * self.units / units).astype(np.int64)]
+        values = np.clip((self.mean or 0.0) + spread * self._residuals[drawn], *self.bounds)
+        weights = self._p[drawn] if self._weighted or self.clustered else None
+        return Mean(values, weights, bounds=self.bounds, span=self.span, one_sided=self.one_sided)
+
     @cached_property
     def std_err(self) -> float | None:
         """Return the jackknife standard error over units, each left out once (CR3)."""

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Select, and_, delete, func, select, update
 
 from fairtrial.core.ids import content_hash
 from fairtrial.core.judge import Judgement
-from fairtrial.core.money import total
+from fairtrial.core.money import Cost, total
 from fairtrial.core.place import COLUMNS, Place, place_of
 from fairtrial.core.variables import Variables
 from fairtrial.store import rows, schema
@@ -140,6 +140,16 @@ class JudgeValues(NamedTuple):
     answer: array[int]
     values: array[float]
 
+    def without(self, judge: str | None) -> JudgeValues:
+        """Return the same without the verdicts of one judge."""
+        if judge not in self.judges:
+            return self
+        left_out = self.judges.index(judge)
+        kept = [number for number, one in enumerate(self.judge) if one != left_out]
+        values = array("d", (self.values[number] for number in kept))
+        judges, answers = (array("q", (column[number] for number in kept)) for column in (self.judge, self.answer))
+        return JudgeValues(self.judges, self.answers, judges, answers, values)
+
 
 def judges_asked(store: Store, run_id: str, scoring: int) -> list[tuple[str, str | None, str]]:
     """Return (name, key, prompt hash) of every judge that was asked."""
@@ -200,6 +210,46 @@ def judge_values(store: Store, run_id: str, scoring: int) -> JudgeValues:
             answer.append(answers.setdefault(Place(case_position, arm, repeat), len(answers)))
             values.append(value)
     return JudgeValues(list(judges), list(answers), judge, answer, values)
+
+
+def verdict_costs(store: Store, run_id: str, scoring: int) -> dict[tuple[int, str], tuple[int, Cost]]:
+    """Return by arm and judge's key how many calls its verdicts took, and their cost."""
+    table = schema.judgements
+    sums = [func.sum(table.c[name]).label(name) for name in schema.COSTS]
+    query = (
+        select(table.c.arm_position, table.c.judge_key, func.sum(table.c.asked).label("calls"), *sums)
+        .where(table.c.run_id == run_id, table.c.scoring == scoring)
+        .group_by(table.c.arm_position, table.c.judge_key)
+    )
+    found = store.fetch_dicts(query)
+    return {(row["arm_position"], row["judge_key"]): (row["calls"], rows.read_cost(row)) for row in found}
+
+
+def verdict_noise(store: Store, run_id: str, scoring: int) -> dict[int, tuple[float, float]]:
+    """Return by arm the variance of a judge's verdicts on the same answer, and how many it gave on one as a rule.
+
+    Arms of which no judge gave two verdicts on an answer are missing.
+    """
+    table = schema.judgements
+    value, arm = table.c.value, table.c.arm_position
+    groups = (
+        select(
+            arm,
+            func.count(value).label("count"),
+            (func.sum(value * value) - func.sum(value) * func.sum(value) / func.count(value)).label("squares"),
+        )
+        .where(table.c.run_id == run_id, table.c.scoring == scoring, value.is_not(None))
+        .group_by(*schema.place(table), table.c.judge_key, table.c.prompt_hash)
+        .subquery()
+    )
+    query = select(
+        groups.c.arm_position,
+        func.sum(groups.c.squares),
+        func.sum(groups.c.count - 1),
+        func.sum(groups.c.count) * 1.0 / func.count(),
+    ).group_by(groups.c.arm_position)
+    rows = store.fetch(query)
+    return {arm: (max(0.0, squares) / freedom, each) for arm, squares, freedom, each in rows if freedom}
 
 
 def judged_places(store: Store, run_id: str, scoring: int) -> set[Place]:

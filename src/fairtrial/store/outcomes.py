@@ -95,11 +95,12 @@ def metric_rows(store: Store, run_id: str, scoring: int) -> Iterator[tuple[int, 
 
 
 def repeat_rows(
-    store: Store, run_id: str, scoring: int, arms: Sequence[int]
+    store: Store, run_id: str, scoring: int, arms: Sequence[int] | None
 ) -> Iterator[tuple[int, int, int, float | None, Metrics]]:
-    """Stream case, arm, repeat, score and metrics of every scored trial of some arms."""
+    """Stream case, arm, repeat, score and metrics of every scored trial of some arms, or of all."""
     scores = schema.scores
-    query = _scored(run_id, scoring, scores.c.value.is_not(None), scores.c.arm_position.in_(arms)).add_columns(
+    chosen = [] if arms is None else [scores.c.arm_position.in_(arms)]
+    query = _scored(run_id, scoring, scores.c.value.is_not(None), *chosen).add_columns(
         *schema.place(scores), scores.c.value, scores.c.metrics
     )
     for batch in row_batches(store, query.order_by(*schema.place(scores))):

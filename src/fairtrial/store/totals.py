@@ -105,6 +105,15 @@ def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
     return {row[0]: ArmTotals(*[*row[1:-3], read_cost(row._mapping)]) for row in store.fetch(query)}
 
 
+def answers_paid(store: Store, run_id: str) -> dict[int, tuple[int, Cost]]:
+    """Return by arm position how many answers were given, and what every call for them cost."""
+    trials = schema.trials
+    given = (func.count() - func.count(trials.c.failure_kind)).label("answers")
+    query = select(trials.c.arm_position, given, *_cost_sums(trials)).where(trials.c.run_id == run_id)
+    rows = store.fetch_dicts(query.group_by(trials.c.arm_position))
+    return {row["arm_position"]: (row["answers"], read_cost(row)) for row in rows}
+
+
 def _cost_sums(table: Table) -> list[ColumnElement[Any]]:
     return [func.sum(table.c[name]).label(name) for name in schema.COSTS]
 

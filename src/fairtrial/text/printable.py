@@ -45,9 +45,14 @@ def clipped(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
+def sentence_of(line: str) -> str:
+    """Return a line of a list as a sentence of its own."""
+    return f"{line[:1].upper()}{line[1:]}."
+
+
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: 1 case, 2 cases."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def significant(value: float, digits: int = 6) -> str:

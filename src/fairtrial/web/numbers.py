@@ -15,12 +15,13 @@ from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.labels import ArmLabels, arm_labels
 from fairtrial.analyse.leaderboard import Leaderboard, comparison_leaderboard, table_leaderboard
 from fairtrial.analyse.pair_board import PairBoard, pair_board
-from fairtrial.analyse.planning import ArmVariance, PairPower, arm_variances, plan_power
+from fairtrial.analyse.planning import PairPower, plan_power
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.run_numbers import MOST_PAIRS, ResultNumbers, result_numbers
 from fairtrial.analyse.score_table import SCORE, ArmScores, RunSource, ScoreTable, choose, read_scores, sources_of
 from fairtrial.analyse.series_summary import SeriesSummary, summarise_series
 from fairtrial.analyse.summary import RunSummary
+from fairtrial.analyse.variance import ArmVariance, arm_variances
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.types_in_threads import look_into
 from fairtrial.present.words.cases import case_findings

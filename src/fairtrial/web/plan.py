@@ -13,6 +13,8 @@ from fairtrial.present.charts import needed_chart
 from fairtrial.present.charts.svg import safe
 from fairtrial.present.figures import variance_figure
 from fairtrial.present.words.planning import power_line, steps_line
+from fairtrial.present.words.prices import price_line
+from fairtrial.text.printable import sentence_of
 from fairtrial.web import numbers
 from fairtrial.web.cache import patience
 from fairtrial.web.entries import parse_number
@@ -71,6 +73,7 @@ def _view(known: PlanNumbers, delta: float, power: float) -> dict[str, Any]:
         "by_repeats": options,
         "chart": safe(chart),
         "now": power_line(known.pair, power / 100),
+        "price": sentence_of(price_line(known.pair.price)) if known.pair.price is not None else "",
     }
 
 

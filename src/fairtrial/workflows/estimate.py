@@ -25,6 +25,7 @@ from fairtrial.engine.bench import embedding_request
 from fairtrial.engine.targets import build_target
 from fairtrial.engine.user import MAX_REPLY_TOKENS, SimulatedUser
 from fairtrial.judging.asking import longest_reply
+from fairtrial.judging.second import is_drawn
 from fairtrial.providers.bounds import Most, is_bounded, most_tokens, most_usd
 from fairtrial.providers.judge_models import can_see
 from fairtrial.providers.prices import FREE, price_of_target
@@ -151,12 +152,19 @@ class _Others:
         """Add what judges are asked about an answer, when they read this many bytes of it; return how often."""
         asked = 0
         for judge, calls in zip(self.specs, self.judges, strict=True):
-            number = times * self.judgements * _judge_calls(scorer, judge.name)
+            number = times * self.judgements * self._calls_of(judge, scorer, trial.case)
             if number:
                 told = len(scorer) + sum(_filled(text, trial) for text in (judge.instructions, *_templates(scorer)))
                 calls.add(_judge_request(judge, trial.case), number, _JUDGE_BYTES + told + read)
             asked += number
         return asked
+
+    def _calls_of(self, judge: JudgeSpec, scorer: bytes, case: Case) -> int:
+        """Return how often a judge is asked about one answer; a second one stands for all others, on some cases."""
+        if judge.share is None:
+            return _judge_calls(scorer, judge.name)
+        others = (_judge_calls(scorer, one.name) for one in self.specs if one.share is None)
+        return max(others, default=0) if is_drawn(case.id, judge.share) else 0
 
     def embed(self, scorer: bytes, case: Case, answer: int, times: int) -> None:
         """Add the embeddings of an answer of this many bytes, and of what it is compared with."""

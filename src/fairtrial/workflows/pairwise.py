@@ -32,7 +32,7 @@ from fairtrial.store.files import attachments, contents
 from fairtrial.store.ledger import charged, ledger_row
 from fairtrial.store.rows import decode, read_answer
 from fairtrial.webpage.looking import fact_lines
-from fairtrial.workflows.stored import check_keys, stored_job, with_judge
+from fairtrial.workflows.stored import check_keys, stored_job, with_judge, without_second
 
 _SLICE = 250
 Watch = Callable[[int], None]  # called with the number of newly finished pairs
@@ -52,7 +52,7 @@ async def apair(
     """Let judges compare the answers of every two arms, case by case. Earlier comparisons are not repeated."""
     store = store or Store(create=False)
     record = store.find_run(name)
-    job = with_judge(store, stored_job(store, record.id, "rescore", overrides or {}, functions), judge)
+    job = without_second(with_judge(store, stored_job(store, record.id, "rescore", overrides or {}, functions), judge))
     if not job.settings.judges:
         raise FairtrialError("this run has no judge: give one with --judge")
     check_keys(job.settings.judges)

@@ -126,7 +126,14 @@ def with_judge(store: Store, job: Job, judge: str | None) -> Job:
         raise FairtrialError(f"run {job.run_id} cannot be judged: {reason}")
     suite_text = store.plan(job.plan_id).suite_text
     chosen = judge_named(judge, job.variables, job.folder, suite_text, job.functions)
-    return msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, judges=(chosen,)))
+    second = (one for one in job.settings.judges if one.share is not None and one.name != chosen.name)
+    return msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, judges=(chosen, *second)))
+
+
+def without_second(job: Job) -> Job:
+    """Return the job without its second judge, which judges scores only."""
+    judges = tuple(one for one in job.settings.judges if one.share is None)
+    return msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, judges=judges))
 
 
 def with_embedders(store: Store, job: Job, scorers: Sequence[Scorer]) -> Job:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from fairtrial.analyse.planning import ArmVariance
 from fairtrial.analyse.spread import ArmSpread
 from fairtrial.analyse.summary import Metric, RunSummary
+from fairtrial.analyse.variance import ArmVariance
 from fairtrial.core.formatting import milliseconds, money, signs
 from fairtrial.core.many_arms import MOST_ARMS
 from fairtrial.present.charts import Box, ForestRow, boxes, shares, small_forest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairtrial.present.words.judges import judging_notes, label_lines
+from fairtrial.present.words.judges import judging_notes, label_lines, second_lines, second_note
 from fairtrial.present.words.runs import (
     answered_lines,
     left_out_lines,
@@ -35,9 +35,10 @@ def other_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
         *lift_lines(summary, arm),
         *tool_lines(arm),
         *label_lines(arm),
+        *second_lines(arm),
     ]
 
 
 def notes(summary: RunSummary) -> list[str]:
     """Return everything a reader should know before trusting the table."""
-    return [*run_notes(summary), *judging_notes(summary.judging)]
+    return [*run_notes(summary), *second_note(summary), *judging_notes(summary.judging)]

@@ -61,6 +61,7 @@ _SOME = {
     "few_cases": "Few cases ({}): only large differences can be detected.",
     "few_clusters": "Few clusters ({}): only large differences can be detected.",
     "corrected_by_labels": "Human labels (on {} cases) correct the judges' scores of both arms.",
+    "corrected_by_second_judge": "A second judge (on {} cases) corrects the first judge's scores of both arms.",
     "looks_allowed_for": "{} looks were planned: intervals and p hold for all of them together, and are a little wider "
     "for it. Among runs that stop early, differences are still too large on average.",
     "looked_again": "This is look {} at these arms: some of these cases were looked at before. All such looks together "

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from fairtrial.core.formatting import Scale, deviation, signs
 from fairtrial.core.many_arms import adjustment
+from fairtrial.present.words.prices import price_line
 from fairtrial.present.words.stopping import looks_words
 from fairtrial.present.words.verdicts import WORDS, lead_of, margin_words, pair_sentence, stated_words, unless_words
 from fairtrial.stats.planning import fewest_cases
-from fairtrial.text.printable import counted, significant
+from fairtrial.text.printable import counted, sentence_of, significant
 
 if TYPE_CHECKING:
     from fairtrial.analyse.comparison import Comparison, Comparisons, Differs, KindDifference, Robustness, Verdict
@@ -97,8 +98,7 @@ def still_words(pair: Comparison) -> str:
 
 def _open_words(pair: Comparison) -> str:
     if pair.detectable is None:
-        reason = why_undecided(pair)
-        return f"{reason[:1].upper()}{reason[1:]}."
+        return sentence_of(why_undecided(pair))
     return detectable_words(pair)
 
 
@@ -156,27 +156,28 @@ def brief_lines(pair: Comparison) -> list[str]:
     """
     lines = []
     if pair.variance_saved is not None:
-        lines.append(f"an earlier run on more cases reduces the variance by {100 * pair.variance_saved:.0f} %")
+        what = f"what {pair.others} other arms scored on more cases" if pair.others else "an earlier run on more cases"
+        lines.append(f"{what} reduces the variance by {100 * pair.variance_saved:.0f} %")
     if pair.as_judged is not None:
         lines.append(_as_judged_line(pair))
     elif pair.robustness and pair.verdict != "equivalent":  # the tests look for a difference, not for equivalence
         lines += filter(None, [agreement_line(pair) or _disagreement_line(pair)])
-    if pair.on_this_case is not None:
-        lines.append(_on_this_case_line(pair))
+    lines += [_on_this_case_line(pair)] if pair.on_this_case is not None else []
     lines += filter(None, [_paired_t_line(pair)])
     if pair.failures is not None and pair.verdict == "depends on failures":
         lines += _failure_lines(pair)
     lines += [_differs_line(interaction) for interaction in pair.differs if interaction.p_value < ALPHA]
-    if pair.run_means is not None:
-        lines += _run_means_lines(pair)
+    lines += _run_means_lines(pair) if pair.run_means is not None else []
+    lines += [price_line(pair.price)] if pair.price is not None else []
     return lines
 
 
 def _as_judged_line(pair: Comparison) -> str:
     scale, uncorrected = Scale(pair.metric), pair.as_judged
     assert uncorrected is not None
+    who, first = ("human labels", "the judges") if pair.labelled_by == "people" else ("a second judge", "the first")
     return (
-        f"corrected by human labels on {counted(pair.labels, 'case')}; as the judges scored it: "
+        f"corrected by {who} on {counted(pair.labels, 'case')}; as {first} scored it: "
         f"{scale.signed(uncorrected.difference)}, 95 % CI {scale.words(uncorrected.ci95)}"
     )
 
@@ -276,8 +277,7 @@ def detail_lines(pair: Comparison) -> list[str]:
     if pair.effect_size is not None:
         lines.append(f"effect size d_z {pair.effect_size:+.2f} (mean / standard deviation of the differences)")
     lines += [_robustness_line(line, scale, _unadjusted_note(pair)) for line in pair.robustness]
-    if pair.on_this_case is not None:
-        lines.append(_on_this_case_line(pair))
+    lines += [_on_this_case_line(pair)] if pair.on_this_case is not None else []
     lines += filter(None, [_paired_t_line(pair)])
     if pair.failures is not None:
         lines += _failure_lines(pair)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairtrial.core.formatting import deviation, number, signs
+from fairtrial.core.formatting import deviation, money, number, signs
 from fairtrial.text.printable import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fairtrial.analyse.judging import JudgeRating, Judging
     from fairtrial.analyse.labels import ArmLabels
     from fairtrial.analyse.pairs import ArmPair, JudgeOrders
-    from fairtrial.analyse.summary import ArmSummary
+    from fairtrial.analyse.summary import ArmSummary, RunSummary
     from fairtrial.judging.calibration import Calibration
     from fairtrial.stats.agreement import Agreement
 
@@ -46,6 +46,46 @@ def label_lines(arm: ArmSummary) -> list[str]:
     if labels.stale:
         lines.append(f"not used: {counted(labels.stale, 'stale label')} (given for another judge or prompt)")
     return lines
+
+
+def second_lines(arm: ArmSummary) -> list[str]:
+    """Say what a second judge says of this arm, the mean corrected by it, and what it would take alone."""
+    second = arm.second
+    if second is None:
+        return []
+    alpha = f", α {_with_interval(second.agreement)}" if second.agreement and second.agreement.value is not None else ""
+    direction = "higher" if second.bias >= 0 else "lower"
+    lines = [
+        f"{counted(second.answers, 'answer')} judged again by {second.judge}: the first judge marks "
+        f"{abs(100 * second.bias):.1f} points {direction}{alpha}"
+    ]
+    corrected = second.corrected
+    if corrected.mean is None or corrected.ci95 is None:
+        return [*lines, f"not corrected: {corrected.refused}"]
+    low, high = corrected.ci95
+    lines.append(f"corrected by {second.judge}: {number(corrected.mean)} (95 % CI {number(low)} to {number(high)})")
+    if corrected.worth:
+        saved = f", for {money(second.usd)} instead of {money(second.alone_usd)}" if second.usd is not None else ""
+        alone = counted(round(corrected.worth), "case")
+        lines.append(f"as sure as {second.judge} alone on {alone}, instead of {corrected.labelled:,}{saved}")
+    return lines
+
+
+def second_note(summary: RunSummary) -> list[str]:
+    """Say what a second judge changes, and what not."""
+    corrected = [arm.second for arm in summary.arms if arm.second is not None and arm.second.corrected.mean is not None]
+    if not corrected or summary.judging is None:
+        return []
+    cases = counted(min(one.corrected.labelled for one in corrected), "case")
+    return [
+        f"{summary.judging.second} judged {cases} again: differences between arms are corrected by that; scores are as "
+        "the first judge gave them."
+    ]
+
+
+def judges_words(names: Sequence[str], second: str | None) -> str:
+    """Name the judges of a run; a second one judges some cases only."""
+    return ", ".join(f"{name} (some cases)" if name == second else name for name in names)
 
 
 def labels_sentence(arms: Mapping[int, ArmLabels]) -> str:

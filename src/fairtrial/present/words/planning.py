@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fairtrial.analyse.planned_looks import WithLooks
-    from fairtrial.analyse.planning import Advice, ArmVariance, PairPower
+    from fairtrial.analyse.planning import PairPower
+    from fairtrial.analyse.variance import Advice, ArmVariance
 
 NEEDED = "cases needed to detect"
 LOOKS_FOR = "looking for"

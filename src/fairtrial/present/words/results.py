@@ -10,11 +10,12 @@ from fairtrial.analyse.gate_result import Gate
 from fairtrial.analyse.items import CaseAnalysis
 from fairtrial.analyse.kind_means import KindMeans
 from fairtrial.analyse.pairs import PairsSummary
-from fairtrial.analyse.planning import Power, Variance
+from fairtrial.analyse.planning import Power
 from fairtrial.analyse.rank import Ranking
 from fairtrial.analyse.run import RunSeries
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.analyse.tool_report import ToolReport
+from fairtrial.analyse.variance import Variance
 from fairtrial.judging.calibration import Calibration
 from fairtrial.present.words.comparisons import sentence
 from fairtrial.present.words.gates import check_line

@@ -16,7 +16,7 @@ from fairtrial.present.words.judges import rubric_words
 from fairtrial.present.words.many_arms import against_first_words
 from fairtrial.present.words.stopping import stop_notes
 from fairtrial.scorers.golden_judge import METRICS
-from fairtrial.text.printable import counted, one_line
+from fairtrial.text.printable import counted, one_line, sentence_of
 from fairtrial.webpage.criteria import judged_unseen
 
 if TYPE_CHECKING:
@@ -193,6 +193,11 @@ def answered_lines(arm: ArmSummary) -> list[str]:
     return [f"answered by {' and '.join(arm.answered_by)}, as the replies say"] if arm.answered_by else []
 
 
+def left_words(status: str) -> str:
+    """Say of trials without an outcome what they are: an interrupted one may have been answered, but not scored."""
+    return "not run" if status == "stopped" else "not finished"
+
+
 def headline(summary: RunSummary) -> str:
     """Summarise the run in one line."""
     reason = f" ({summary.reason})" if summary.reason and summary.reason != summary.status else ""
@@ -335,7 +340,7 @@ def origin_notes(origin: Mapping[str, Any] | None) -> list[str]:
     notes = [f"Imported from {f'{files} ({tool})' if files else tool}; {origin['metric'] or 'nothing'} is the score."]
     if origin["unfinished"]:
         notes.append(f"Unfinished: {origin['unfinished']}.")
-    notes += [f"{note[:1].upper()}{note[1:]}." for note in origin["notes"]]
+    notes += map(sentence_of, origin["notes"])
     if origin["missing"]:
         notes.append(f"Not recorded by {origin['tool']}: {', '.join(origin['missing'])}.")
     return notes

@@ -211,7 +211,7 @@ class _DocumentReader:
             return
         try:
             numbers = np.asarray(value, dtype=np.float64)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             numbers = np.asarray(np.nan)
         if not np.isfinite(numbers).all() or numbers.ndim > 2 or isinstance(value, bool) or not numbers.size:
             self._source.problem(path, "must be a number, a vector, or a matrix with rows of the same length")
