@@ -10,7 +10,18 @@ import msgspec
 
 from fairtrial.agents.notes import ServerNotes
 from fairtrial.core.answer import Answer, Failure, SoFar, Usage
-from fairtrial.core.trace import ToolCall, Trace, short, waiting_for
+from fairtrial.core.events import (
+    CallEvent,
+    Event,
+    LimitEvent,
+    LimitKind,
+    MessageEvent,
+    NoteEvent,
+    ReasoningEvent,
+    ResultEvent,
+    Source,
+)
+from fairtrial.core.trace import Trace, call_events, short, tool_calls, waiting_for
 
 CONNECTED, NOT_CONNECTED, UNKNOWN = "connected", "not connected", "not observed"
 
@@ -31,53 +42,89 @@ class Record:
         self._started = time.perf_counter()
         self._first: float | None = None
         self._in_pieces = False
-        self._messages: list[dict[str, Any]] = []
-        self._calls: dict[str, ToolCall] = {}
+        self._events: list[Event] = []
         self._called_at: dict[str, float] = {}
+        self._within: dict[str, str] = {}
+        self._returned: set[str] = set()
+        self._agents: dict[str, str] = {}  # subagents, by the call that started them
 
     def begin(self) -> None:
         """Note that the agent and its servers are ready: starting them does not count as latency."""
         self._started = time.perf_counter()
 
-    def say(self, text: str) -> None:
-        """Record a message of the agent."""
-        self._add({"role": "assistant", "text": text})
+    def say(self, text: str, *, within: str = "") -> None:
+        """Record a message of the agent; `within` is the call that started the subagent which says it."""
+        self._add(MessageEvent(text=text, model=self.model, **self._place(within)))
 
     def say_more(self, text: str) -> None:
         """Record the next piece of a message that comes in pieces."""
-        if self._in_pieces:
-            self._messages[-1]["text"] += text
+        last = self._events[-1] if self._events else None
+        if self._in_pieces and isinstance(last, MessageEvent):
+            self._events[-1] = msgspec.structs.replace(last, text=last.text + text)
         else:
             self.say(text)
             self._in_pieces = True
 
-    def think(self, text: str) -> None:
+    def think(self, text: str, *, within: str = "") -> None:
         """Record the model's reasoning."""
-        self._add({"role": "assistant", "thinking": text})
+        self._add(ReasoningEvent(text=text, **self._place(within)))
 
-    def _add(self, *messages: dict[str, Any]) -> None:
+    def note(self, text: str) -> None:
+        """Record anything else that is worth knowing."""
+        self._add(NoteEvent(text=text, **self._place()))
+
+    def stopped(self, kind: LimitKind, limit: float | None = None) -> None:
+        """Record that the agent reached a limit."""
+        self._add(LimitEvent(kind=kind, limit=limit, **self._place()))
+
+    def call(self, name: str, tool: str, server: str | None, arguments: Any, *, within: str = "") -> None:
+        """Record that a tool is called; `name` tells this call from others."""
+        if name in self._called_at:
+            self._add()
+            return
+        self._add(CallEvent(id=name, tool=tool, server=server, arguments=arguments, **self._place(within)))
+        self._called_at[name], self._within[name] = time.perf_counter(), within
+
+    def returned(
+        self,
+        name: str,
+        result: str,
+        *,
+        error: bool = False,
+        rejected: bool = False,
+        duration_ms: float | None = None,
+        source: Source = "live",
+    ) -> None:
+        """Record what a call returned, or that it was `rejected`: not carried out, because it is not allowed."""
+        if name not in self._called_at or name in self._returned:
+            return
+        self._returned.add(name)
+        measured = (time.perf_counter() - self._called_at[name]) * 1000
+        self._events.append(
+            ResultEvent(
+                call=name,
+                text=short(result),
+                error=error or rejected,
+                rejected=rejected,
+                ms=round(measured if duration_ms is None else duration_ms, 3),
+                source=source,
+                **self._place(self._within[name]),
+            )
+        )
+
+    def _add(self, *events: Event) -> None:
         self._first = self._first or time.perf_counter()
         self._in_pieces = False
-        self._messages += messages
+        self._events += events
 
-    def call(self, name: str, tool: str, server: str | None, arguments: Any) -> None:
-        """Record that a tool is called; `name` tells this call from others."""
-        self._add()
-        self._calls.setdefault(name, ToolCall(tool=tool, server=server, arguments=arguments, unfinished=True))
-        self._called_at.setdefault(name, time.perf_counter())
+    def _place(self, within: str = "") -> dict[str, Any]:
+        """Return when something happens, and in whose work."""
+        at = round(max(0.0, time.perf_counter() - self._started), 3)
+        return {"at": at, "within": within, "agent": self._agents.get(within, "")}
 
-    def returned(self, name: str, result: str, *, error: bool = False, duration_ms: float | None = None) -> None:
-        """Record what a call returned."""
-        if name not in self._calls:
-            return
-        measured = (time.perf_counter() - self._called_at[name]) * 1000
-        self._calls[name] = msgspec.structs.replace(
-            self._calls[name],
-            result=short(result),
-            error=error,
-            unfinished=False,
-            duration_ms=measured if duration_ms is None else duration_ms,
-        )
+    def delegate(self, name: str, agent: str) -> None:
+        """Record that a call starts a subagent."""
+        self._agents[name] = agent
 
     def used(self, usage: Usage) -> None:
         """Add the tokens of one reply of the model."""
@@ -86,21 +133,24 @@ class Record:
     @property
     def steps(self) -> int:
         """How often tools were called."""
-        return len(self._calls)
+        return len(self._called_at)
 
     @property
     def last_text(self) -> str:
         """The agent's last message."""
-        return next((message["text"] for message in reversed(self._messages) if "text" in message), "")
+        said = (event.text for event in reversed(self._events) if isinstance(event, MessageEvent) and not event.within)
+        return next(said, "")
 
     def has_used(self, server: str) -> bool:
         """Return whether a call to a server has succeeded."""
-        return any(call.server == server and not call.error and not call.unfinished for call in self._calls.values())
+        return any(call.server == server and not (call.error or call.unfinished) for call in tool_calls(self._events))
 
-    def calls(self) -> tuple[ToolCall, ...]:
-        """Return all calls, also those that reached a server and that the agent has not reported."""
-        reported = tuple(self._calls.values())
-        return reported + (self._notes.unreported(reported) if self._notes else ())
+    def events(self) -> list[Event]:
+        """Return what has happened so far, with calls that reached a server and that the agent has not reported."""
+        if self._notes is None:
+            return list(self._events)
+        unreported = self._notes.unreported(tool_calls(self._events))
+        return [*self._events, *call_events(unreported, "server-")]
 
     def unconnected(self) -> str | None:
         """Return the name of a server that the agent never asked for its tools; None if there is none."""
@@ -112,16 +162,12 @@ class Record:
     def trace(self) -> dict[str, Any]:
         """Return the trace so far."""
         return Trace(
-            tool_calls=self.calls(),
-            messages=tuple(dict(message) for message in self._messages),
-            servers=self.servers,
-            turns=self.turns,
-            session_id=self.session_id,
+            events=tuple(self.events()), servers=self.servers, turns=self.turns, session_id=self.session_id
         ).as_dict()
 
     def so_far(self) -> SoFar:
         """Return what is known about a session that has not ended."""
-        return SoFar(doing=waiting_for(self.calls()), usage=self.usage, trace=self.trace())
+        return SoFar(doing=waiting_for(tool_calls(self.events())), usage=self.usage, trace=self.trace())
 
     def answer(self, text: str, finish_reason: str | None = "stop") -> Answer:
         """Return the agent's answer with the record of the session."""
@@ -132,7 +178,7 @@ class Record:
             model=self.model,
             latency_ms=(time.perf_counter() - self._started) * 1000,
             first_token_ms=(self._first - self._started) * 1000 if self._first else None,
-            reasoning="\n".join(m["thinking"] for m in self._messages if "thinking" in m) or None,
+            reasoning="\n".join(e.text for e in self._events if isinstance(e, ReasoningEvent) and not e.within) or None,
             trace=self.trace(),
             cost_usd=self.cost_usd,
         )

@@ -18,6 +18,9 @@ class Exchange(NamedTuple):
 
     answer: str
     reply: str
+    question: str = ""
+    reasoning: str | None = None
+    trace: dict[str, Any] | None = None  # of runs that are older than lists over all turns, and of failed trials
 
 
 def transcript(arm: Arm, case: Case, repeat: int, turns: Sequence[Exchange] = ()) -> str:

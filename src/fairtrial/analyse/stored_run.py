@@ -14,10 +14,13 @@ from fairtrial.agents.workspace.making import kept_name
 from fairtrial.analyse.sent import Exchange, conversation, sent_params, transcript
 from fairtrial.core.chat import Chat
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.events import Event
 from fairtrial.core.experiment import Arm, Case, Expected, ToolUse
 from fairtrial.core.money import Cost
 from fairtrial.core.place import Place, place_of
 from fairtrial.core.showing import Brief
+from fairtrial.core.trace import whole_trace
+from fairtrial.core.trajectory import Exchanged, trajectory
 from fairtrial.core.variables import display
 from fairtrial.store import schema
 from fairtrial.store.files import attachments, contents, kept_workspaces
@@ -239,6 +242,14 @@ class StoredRun(Brief):
         """Return the earlier turns of a trial's conversation: each answer, and what the user said next."""
         return self._turns(case, place)
 
+    def trajectory(self, place: Place, case: Case, trial: TrialRecord) -> tuple[Event, ...]:
+        """Return everything that happened in a trial, over all turns, in its order."""
+        turns = self._turns(case, place)
+        chat = conversation(self.plan_arms[place.arm], case, place.repeat, turns)
+        earlier = [Exchanged(turn.question, turn.answer, turn.reasoning) for turn in turns]
+        last = Exchanged(chat.question if chat else case.input, trial.answer, trial.reasoning)
+        return trajectory([*earlier, last], trial.trace)
+
     def files(self, name: str) -> dict[str, tuple[str, bytes]]:
         """Return the files kept when a trial was scored, such as screenshots: media type and bytes, by name."""
         return self.files_at(place_of(self._row(name)))
@@ -278,6 +289,8 @@ class StoredRun(Brief):
     def _trial(self, row: dict[str, Any], case: Case, turns: list[Exchange] | None = None) -> TrialRecord:
         turns = self._turns(case, place_of(row)) if turns is None else turns
         arm = self.plan_arms[row["arm_position"]]
+        of_trial = _OF_TRIAL.read(row)
+        of_trial["trace"] = whole_trace(of_trial["trace"], [turn.trace for turn in turns])
         return TrialRecord(
             case_id=case.id,
             arm=arm.name,
@@ -300,7 +313,7 @@ class StoredRun(Brief):
             cost_at_least_usd=read_cost(row).known,
             missing=self._missing(row, arm),
             **_OF_SCORE.read(row),
-            **_OF_TRIAL.read(row),
+            **of_trial,
         )
 
     def _turns(self, case: Case, place: Place) -> list[Exchange]:
@@ -311,7 +324,13 @@ class StoredRun(Brief):
         scripted = dict(enumerate(case.turns))
         replies = [scripted.get(row["number"], "") if row["reply"] is None else row["reply"] for row in rows]
         pairs = zip(rows, replies, strict=True)
-        return [Exchange(display(row["answer"]), display(reply)) for row, reply in pairs if reply]
+        return [
+            Exchange(
+                display(row["answer"]), display(reply), display(row["question"]), row["reasoning"], decode(row["trace"])
+            )
+            for row, reply in pairs
+            if reply
+        ]
 
     @cached_property
     def _has_user(self) -> bool:

@@ -10,11 +10,13 @@ from typing import Any, Literal
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure
+from fairtrial.core.events import Event, as_data
 from fairtrial.core.experiment import INPUT_NAMES, Case
 from fairtrial.core.file import File
 from fairtrial.core.functions import Functions
 from fairtrial.core.judge import Judgement, JudgementPlace, Panel
 from fairtrial.core.templates import fill
+from fairtrial.core.trajectory import Exchanged, trajectory
 from fairtrial.core.workshop import Workshop
 from fairtrial.core.workspace import Workspace
 
@@ -57,6 +59,7 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
     vars: Mapping[str, Any] = {}
     messages: tuple[dict[str, Any], ...] = ()  # the chat that was sent
     conversation: bool = False  # whether there were turns before the answer
+    turns: tuple[Exchanged, ...] = ()  # what was asked and answered, turn by turn; the last one is this answer
     files: tuple[File, ...] = ()  # sent with the question; only there if a judge can see them
     finish_reason: str | None = None
     on_refusal: Literal["wrong", "unscored", "right"] = "wrong"
@@ -95,8 +98,16 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
         return self.case.accepted
 
     @property
+    def events(self) -> tuple[Event, ...]:
+        """Everything that happened in the trial, over all turns, in its order."""
+        answer = self.answer
+        reasoning = answer.reasoning if answer else None
+        turns = self.turns or (Exchanged(self.case.input, self.original or self.response, reasoning),)
+        return trajectory(turns, answer.trace if answer else None)
+
+    @property
     def tool_calls(self) -> list[Any] | None:
-        """The tool calls of the answer; None if its target does not report them."""
+        """The tool calls of all turns; None if its target does not report them."""
         calls = (self.answer.trace or {}).get("tool_calls") if self.answer else None
         return list(calls) if isinstance(calls, list | tuple) else None
 
@@ -121,6 +132,7 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
             "messages": list(self.messages),
             "trace": answer.trace if answer else None,
             "tool_calls": self.tool_calls or [],
+            "events": as_data(self.events),
             "latency_ms": answer.latency_ms if answer else None,
             "cost_usd": answer.cost_usd if answer else None,
             "tokens": self.tokens,

@@ -16,6 +16,7 @@ from fairtrial.core.listening import Listener
 from fairtrial.core.money import total
 from fairtrial.core.target import Target
 from fairtrial.core.templates import TemplateError
+from fairtrial.core.trace import join_turns
 from fairtrial.core.trial import Trial
 from fairtrial.engine.executor import Reports
 from fairtrial.engine.job import Job
@@ -115,11 +116,12 @@ def _not_asked(failure: Failure) -> Outcome:
 
 
 def _whole_conversation(outcome: Outcome, turns: Sequence[EarlierTurn]) -> Outcome:
-    """Return the outcome of a conversation: its last answer, with the tokens, time and cost of all turns."""
+    """Return the outcome of a conversation: its last answer, with what happened, tokens, time and cost of all turns."""
     if not turns:
         return outcome
-    result = outcome.result
     earlier = [turn.answer for turn in turns if turn.reply != ""]  # otherwise it is the last answer itself
+    trace = join_turns([*(answer.trace for answer in earlier), outcome.result.trace])
+    result = msgspec.structs.replace(outcome.result, trace=trace)
     if isinstance(result, Answer):
         usages = [answer.usage for answer in (*earlier, result)]
         known = [usage for usage in usages if usage is not None]

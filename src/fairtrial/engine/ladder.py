@@ -23,6 +23,7 @@ from fairtrial.core.money import UNKNOWN_USD, Cost
 from fairtrial.core.settings import AGENT_TIMEOUT, MODEL_TIMEOUT, PriceSpec, Settings
 from fairtrial.core.target import Target
 from fairtrial.core.time_limit import time_limit
+from fairtrial.core.trace import with_changes
 from fairtrial.engine.budget import Need
 from fairtrial.engine.cancelling import raise_if_cancelled, to_the_end
 from fairtrial.engine.limits import Limiter
@@ -266,9 +267,7 @@ class Ladder:
                 servers = workspace.servers(request.mcp)
                 result = await self._timed(msgspec.structs.replace(request, workspace=workspace, mcp=servers))
                 changes, shown = await to_the_end(workspace.changes())
-                trace = (
-                    {**(result.trace or {}), "workspace": shown} if request.works_in or shown["diff"] else result.trace
-                )
+                trace = with_changes(result.trace, shown) if request.works_in or shown["diff"] else result.trace
                 result, complete = msgspec.structs.replace(result, changes=changes, trace=trace), True
         except asyncio.CancelledError:
             if not complete:

@@ -64,8 +64,11 @@ class Recorder:
         recorded = partial(self.budget.recorded, unrecorded)
         paid = None if outcome.cached or outcome.batched else _paid(outcome.result, unrecorded)
         for number, turn in enumerate(outcome.turns):
-            # In the same transaction: from now on their cost is in the trial's row.
-            self._save_turn(trial, number, msgspec.structs.replace(turn, cost=Cost()))
+            # In the same transaction: from now on their cost and what happened in them is in the trial's row.
+            # A failed conversation may be taken up again, for which the session of its last turn is needed.
+            kept = turn.answer.trace if isinstance(outcome.result, Failure) else None
+            answer = msgspec.structs.replace(turn.answer, trace=kept)
+            self._save_turn(trial, number, msgspec.structs.replace(turn, answer=answer, cost=Cost()))
         await self._save_changes(trial, outcome.result)
         row = rows.trial_row(self._job.run_id, trial, outcome, self._job.variables)
         self._save_batched(outcome.batched)

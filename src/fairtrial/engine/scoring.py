@@ -11,7 +11,7 @@ import msgspec
 
 from fairtrial.agents.workspace.making import WorkspaceError
 from fairtrial.core.accepted import score_answer
-from fairtrial.core.answer import Answer, Failure
+from fairtrial.core.answer import Answer, EarlierTurn, Failure
 from fairtrial.core.experiment import Resources, ScorerSpec
 from fairtrial.core.file import File
 from fairtrial.core.functions import Functions
@@ -20,6 +20,8 @@ from fairtrial.core.judge import SECOND_JUDGE, Judgement, Panel
 from fairtrial.core.options import build_scorer
 from fairtrial.core.score import MakeWorkspace, Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
+from fairtrial.core.trace import whole_trace
+from fairtrial.core.trajectory import Exchanged
 from fairtrial.core.trial import Trial
 from fairtrial.core.workshop import Workshop
 from fairtrial.judging.second import SCALE, first_and_second, scored_twice
@@ -74,13 +76,17 @@ class Scoring:
     ) -> Score | Unscored:
         """Return the answer's score. Any error becomes a reason for no score, never a 0."""
         first, second = first_and_second(panel, trial.case.id)
+        trace = whole_trace(answer.trace, [turn.answer.trace for turn in _before(trial)])
+        answer = msgspec.structs.replace(answer, trace=trace)
+        chat = trial.chat(trial.turns)
         context = ScoreContext(
             response=answer.text,
             case=trial.case,
             answer=answer,
             vars=trial.arm.condition.variables(trial.case),
-            messages=tuple(trial.chat(trial.turns).as_dicts()),
+            messages=tuple(chat.as_dicts()),
             conversation=bool(trial.turns),
+            turns=_exchanged(trial, answer, chat.question),
             files=tuple(files),
             on_refusal=self._on_refusal,
             finish_reason=answer.finish_reason,
@@ -118,6 +124,18 @@ class Scoring:
         if key not in self._scorers:
             self._scorers[key] = build_scorer(spec)
         return self._scorers[key]
+
+
+def _before(trial: Trial) -> list[EarlierTurn]:
+    """Return the turns before the answer that is scored, which is that of the last turn if its user was satisfied."""
+    return [turn for turn in trial.turns if turn.reply != ""]
+
+
+def _exchanged(trial: Trial, answer: Answer, question: str) -> tuple[Exchanged, ...]:
+    """Return what was asked and answered, turn by turn."""
+    before = _before(trial)
+    earlier = [Exchanged(turn.question, turn.answer.text, turn.answer.reasoning) for turn in before]
+    return (*earlier, Exchanged(question, answer.text, answer.reasoning))
 
 
 def _validated(result: object) -> Score | Unscored:

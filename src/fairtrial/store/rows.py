@@ -22,7 +22,7 @@ from fairtrial.core.file import File
 from fairtrial.core.judge import Judgement
 from fairtrial.core.money import Cost
 from fairtrial.core.score import ANY, Scale, Score, Unscored
-from fairtrial.core.trace import tool_use
+from fairtrial.core.trace import tool_use, with_views, without_views
 from fairtrial.core.trial import Trial
 from fairtrial.core.types_in_threads import look_into
 from fairtrial.core.variables import Variables, display
@@ -268,6 +268,7 @@ def _tool_columns(used: ToolUse | None) -> dict[str, Any]:
 
 
 def _answer_columns(answer: Answer, variables: Variables, stored: StoredFields = _ANSWER) -> dict[str, Any]:
+    answer = msgspec.structs.replace(answer, trace=without_views(answer.trace))
     return {**stored.write(answer, variables), "answer": variables.conceal(paired(answer.text))}
 
 
@@ -275,7 +276,7 @@ def _failure_columns(failure: Failure, variables: Variables) -> dict[str, Any]:
     return {
         "failure_kind": failure.kind,
         "failure_message": message(failure.message, variables),
-        "trace": encode(variables.hide_all(failure.trace)) if failure.trace else None,
+        "trace": encode(variables.hide_all(without_views(failure.trace))) if failure.trace else None,
     }
 
 
@@ -295,6 +296,7 @@ def read_answer(row: Any, variables: Variables) -> Answer:
 
 def _read_answer(row: Any, variables: Variables, stored: StoredFields, cost_usd: float | None) -> Answer:
     fields = stored.read(row)
+    fields["trace"] = with_views(fields["trace"])
     fields["text"], fields["cost_usd"] = variables.reveal(row["answer"]), cost_usd
     if row["prompt_tokens"] is not None:
         fields["usage"] = Usage(**dict(zip(_USAGE, _token_counts(row), strict=True)))

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import select
 
-from fairtrial.core.place import Place
+from fairtrial.core.place import Place, place_of
+from fairtrial.core.trace import whole_trace
 from fairtrial.store import schema
 from fairtrial.store.rows import decode
 from fairtrial.store.store import Store
@@ -38,13 +39,28 @@ class TraceRow(NamedTuple):
 
 def trace_rows(store: Store, run_id: str, first: int, count: int) -> Iterator[TraceRow]:
     """Stream the traces of the trials of a range of cases, in their order; trials that did nothing have none."""
+    earlier = _turn_traces(store, run_id, first, count)
     table = schema.trials
     query = (
-        select(table.c.case_position, table.c.arm_position, table.c.trace)
+        select(table.c.case_position, table.c.arm_position, table.c.repeat, table.c.trace)
         .where(table.c.run_id == run_id, table.c.case_position >= first, table.c.case_position < first + count)
         .order_by(*schema.place(table))
         .execution_options(yield_per=_BATCH)
     )
     with store.reading() as connection:
-        for case, arm, trace in connection.execute(query):
-            yield TraceRow(case, arm, decode(trace))
+        for case, arm, repeat, trace in connection.execute(query):
+            yield TraceRow(case, arm, whole_trace(decode(trace), earlier.get(Place(case, arm, repeat), ())))
+
+
+def _turn_traces(store: Store, run_id: str, first: int, count: int) -> dict[Place, list[dict[str, Any] | None]]:
+    """Return the traces of earlier turns: those of conversations that failed, and of runs that are older than lists."""
+    table = schema.turns
+    query = (
+        select(*schema.place(table), table.c.trace)
+        .where(table.c.run_id == run_id, table.c.case_position >= first, table.c.case_position < first + count)
+        .order_by(*schema.place(table), table.c.number)
+    )
+    found: dict[Place, list[dict[str, Any] | None]] = {}
+    for row in store.fetch_dicts(query):
+        found.setdefault(place_of(row), []).append(decode(row["trace"]))
+    return found
