@@ -97,4 +97,4 @@ def read_events(values: Any) -> tuple[Event, ...]:
 
 def as_data(events: Sequence[Event]) -> list[dict[str, Any]]:
     """Return events as JSON data."""
-    return msgspec.to_builtins(events)  # type: ignore[no-any-return]
+    return msgspec.to_builtins(list(events))  # type: ignore[no-any-return]

@@ -63,7 +63,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         data = {"tool_calls": [], "servers": {}, **msgspec.to_builtins(self)}
         if not self.events or self.tool_calls or self.messages:
             return data
-        return with_views(data) or data
+        return with_views({**data, "events": as_data(self.events)}) or data
 
 
 # -- what follows from the events ----------------------------------------------------------------
@@ -74,7 +74,7 @@ def with_views(trace: dict[str, Any] | None) -> dict[str, Any] | None:
     events = _stored_events(trace)
     if trace is None or events is None:
         return trace
-    calls = {} if trace.get("not_told") else {"tool_calls": msgspec.to_builtins(tool_calls(events))}
+    calls = {} if trace.get("not_told") else {"tool_calls": msgspec.to_builtins(list(tool_calls(events)))}
     rest = {name: value for name, value in trace.items() if name not in _VIEWS}
     return {**calls, "messages": _messages(events), **rest}
 

@@ -119,6 +119,7 @@ UPGRADES: dict[int, tuple[Step, ...]] = {
     16: (_tables(schema.batches, schema.batch_requests),),
     17: (_columns(schema.cases, "targets", "conditions"),),
     18: (_tables(schema.late), _indexes("trials_changed", "judgements_changed", "pairs_changed")),
+    20: (),  # from then on, long traces are compressed, which earlier versions cannot read
 }
 # A column that needs no step of its own says in the schema since which version there is one: `info={"since": 18}`.
 _LATER = [column for table in schema.metadata.sorted_tables for column in table.c if "since" in column.info]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+import zlib
 from collections.abc import Callable
 from functools import partial
 from operator import itemgetter
@@ -32,6 +33,7 @@ from fairtrial.text.printable import paired
 
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 _MAX_MESSAGE = 500
+_PACKED_FROM, _EFFORT = 1000, 3  # bytes of a trace; zlib's level
 _USAGE = tuple(name.removesuffix("_tokens") for name in schema.TOKENS)
 _token_counts = itemgetter(*schema.TOKENS)
 WORKSPACE = "workspace"  # the name of an attachment with what an agent changed
@@ -65,9 +67,16 @@ def message(text: str, variables: Variables) -> str:
     return f"{hidden[:half]} … {hidden[-half:]}"
 
 
+def packed(text: bytes) -> bytes:
+    """Return JSON as it is stored where it may be long: compressed. `decode` reads both."""
+    return text if len(text) < _PACKED_FROM else zlib.compress(text, _EFFORT)
+
+
 def decode(value: bytes | None) -> Any:
-    """Decode JSON from a column that may be empty."""
-    return None if value is None else msgspec.json.decode(value)
+    """Decode JSON from a column that may be empty, and compressed: no JSON begins with the `x` of zlib."""
+    if value is None:
+        return None
+    return msgspec.json.decode(zlib.decompress(value) if value[:1] == b"x" else value)
 
 
 class StoredFields:
@@ -102,6 +111,8 @@ class StoredFields:
         for name, _ in self._json:
             value = getattr(struct, name)
             row[name] = encode(variables.hide_all(value)) if value else None
+        if row.get("trace"):
+            row["trace"] = packed(row["trace"])
         return row
 
     def read(self, row: Any) -> dict[str, Any]:
@@ -109,7 +120,7 @@ class StoredFields:
         fields = dict(zip(self.names, self._values(row), strict=True))
         for name, convert in self._json:
             if fields[name] is not None:
-                fields[name] = convert(msgspec.json.decode(fields[name]))
+                fields[name] = convert(decode(fields[name]))
         for name, field in self._defaults:
             if fields[name] is None:
                 fields[name] = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
@@ -276,7 +287,7 @@ def _failure_columns(failure: Failure, variables: Variables) -> dict[str, Any]:
     return {
         "failure_kind": failure.kind,
         "failure_message": message(failure.message, variables),
-        "trace": encode(variables.hide_all(without_views(failure.trace))) if failure.trace else None,
+        "trace": packed(encode(variables.hide_all(without_views(failure.trace)))) if failure.trace else None,
     }
 
 
