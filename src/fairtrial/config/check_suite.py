@@ -14,6 +14,7 @@ from fairtrial.config.defaults import with_case_defaults
 from fairtrial.config.document import DatasetEntry, SuiteDocument
 from fairtrial.config.judges import judge_names, resolve_embedders, resolve_judges, resolve_user
 from fairtrial.config.literals import check_literals
+from fairtrial.config.looks import planned_looks
 from fairtrial.config.money import check_prices
 from fairtrial.config.resolve import resolve_arms
 from fairtrial.config.run_options import RunOptions
@@ -182,7 +183,7 @@ def _resolve(suite: CheckedSuite, source: SuiteSource, document: SuiteDocument, 
     arms = resolve_arms(source, document, options, settings)
     judges, user = resolve_judges(source, document), resolve_user(source, document)
     settings = msgspec.structs.replace(settings, judges=judges, panel=document.panel, user=user)
-    if document.second_judge is not None and settings.stop is not None:
+    if document.second_judge is not None and (options.stop_when or planned_looks(document, options)[0]):
         source.problem(
             ("second_judge",), "a run that may stop early decides by the first judge alone: let it ask all cases"
         )
