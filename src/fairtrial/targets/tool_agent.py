@@ -21,10 +21,11 @@ from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.time_limit import time_limit
 from fairtrial.providers.bounds import Most, believed, maybe_billed, most_in_body
-from fairtrial.providers.conversation import Conversation, RequestedCall, Tool, ToolResult, Turn, read_turn
+from fairtrial.providers.conversation import Conversation, Turn, read_turn
 from fairtrial.providers.errors import Filtered
 from fairtrial.providers.params import supported_params
 from fairtrial.providers.streams import read_body
+from fairtrial.providers.tools import RequestedCall, Tool, ToolResult
 from fairtrial.providers.transport import HttpTarget
 
 if TYPE_CHECKING:
