@@ -120,6 +120,7 @@ class ToolAgent(Target):
             most = most_in_body(self.spec, request, body, sent)
             longest = _MOST_OF_REPLY if most.completion is None else most.completion
             if request.allowance and not request.allowance.bears(session.spent, most.prompt, longest):
+                session.record.stopped("money", request.allowance.usd)
                 return session.failure(
                     "steps", f"another call could exceed the ${request.allowance.usd:.2g} reserved for this trial"
                 )
@@ -135,6 +136,7 @@ class ToolAgent(Target):
             if not turn.calls:
                 return session.answer(turn)
             session.conversation.add(turn, await session.call_all(turn.calls))
+        session.record.stopped("turns", self._options.max_steps)
         return session.failure("steps", f"no answer after {self._options.max_steps} steps")
 
     async def _turn(self, conversation: Conversation, body: bytes) -> Turn | Failure:
