@@ -1,23 +1,33 @@
 """One contract for every vendor's API, against servers that are as strict as the real ones and that official clients
 accept (tests/providers/test_official.py): what goes wrong has its kind, and nothing is lost of what a model says."""
 
+import json
+import sys
+from pathlib import Path
 from typing import ClassVar
 
 import msgspec
 import pytest
 
+from fairtrial.agents.record import Record
 from fairtrial.core import registry
-from fairtrial.core.answer import Answer, Failure, Request
-from fairtrial.core.experiment import DEFAULT_PARAMS, TargetSpec
+from fairtrial.core.answer import Answer, EarlierTurn, Failure, Request
+from fairtrial.core.chat import Message
+from fairtrial.core.events import Event
+from fairtrial.core.experiment import DEFAULT_PARAMS, Arm, Case, Condition, McpServer, ScorerSpec, TargetSpec
 from fairtrial.core.file import File
 from fairtrial.core.money import Cost
 from fairtrial.core.options import read
 from fairtrial.core.settings import PriceSpec, RetrySpec, Settings
+from fairtrial.core.trace import with_views, without_views
+from fairtrial.core.trial import Trial
 from fairtrial.engine.budget import Budget
 from fairtrial.engine.ladder import Ladder
 from fairtrial.engine.limits import Limiter
-from fairtrial.providers.conversation import Tool, ToolResult
 from fairtrial.providers.prices import find_price
+from fairtrial.providers.tools import Tool, ToolResult
+from tests.servers import facts
+from tests.servers.pairing import conversation
 from tests.servers.vendors import SECRET, Say, vendors
 
 SHAPE = {
@@ -341,12 +351,104 @@ class TestConversations:
         assert "4711" in str(server.heard[-1].body) and "look" in str(server.heard[-1].body)
 
     async def test_a_chat(self, target, server):
-        from fairtrial.core.chat import Message
-
         history = (Message(role="user", content="I am Ann."), Message(role="assistant", content="Hello Ann."))
         assert isinstance(await target.ask(asked(history=history, input="My name?")), Answer)
         sent = str(server.heard[-1].body)
         assert sent.index("I am Ann.") < sent.index("Hello Ann.") < sent.index("My name?")
+
+
+class TestEarlierTurns:
+    """The built-in agent in a conversation: in turn 2, its model sees what it called in turn 1, and what that returned."""
+
+    FACTS = McpServer(name="facts", command=sys.executable, args=(str(Path(facts.__file__)),), env={"BEHAVE": ""})
+    ARM = Arm(
+        name="a", position=0, target=TargetSpec(id="t", kind="tool_agent", provider="x", model="m"),
+        condition=Condition(name="c", system="Be brief.", mcp=(FACTS,)), params={}, scorer=ScorerSpec(type="match"),
+    )  # fmt: skip
+    CASE = Case(id="c", position=0, input="What is the code?", turns=("And again?", "Thanks."))
+
+    @pytest.fixture
+    async def agent(self, vendor, server, tmp_path):
+        kind, model, path, options = VENDORS[vendor]
+        spec = TargetSpec(
+            id="t", kind="tool_agent", api=kind, model=model, base_url=f"{server.url}{path}", options=options,
+            provider=vendor.split("-adap")[0].split("-v1")[0].replace("vertex-claude", "vertex"),
+            api_key="" if vendor == "bedrock" else "Bearer tok" if vendor.startswith("vertex") else "sk-secret-0001",
+        )  # fmt: skip
+        agent = registry.load("targets", "tool_agent")
+        target = agent(spec, read(agent.options_type, options, []), tmp_path)
+        server.heard.clear()
+        await target.open(1)
+        yield target
+        await target.close()
+
+    @staticmethod
+    async def ask(agent, server, turns, *says) -> EarlierTurn:
+        """Ask the next turn; what the model says in it is a script."""
+        server.say = list(says)
+        trial = Trial("t", TestEarlierTurns.CASE, TestEarlierTurns.ARM, 0, {**DEFAULT_PARAMS})
+        request = trial.request(stream=False, turns=turns)
+        answer = await agent.ask(request)
+        assert isinstance(answer, Answer), (answer, server.refused)
+        # As it is after a run that was interrupted: its trace has been in the store.
+        stored = msgspec.json.decode(msgspec.json.encode(without_views(answer.trace)))
+        return EarlierTurn(question=request.input, answer=msgspec.structs.replace(answer, trace=with_views(stored)))
+
+    async def test_calls_and_results_come_back(self, agent, server, vendor):
+        both = (("facts__lookup", {"topic": "code"}), ("facts__add", {"a": 1, "b": 2}))
+        wrong = (("nope", {}), ("facts__add", {"a": 3, "b": 4}))
+        say = Say(text="Let me look.", calls=both), Say(text="", calls=wrong), Say(text="It is 4711.")
+        first = await self.ask(agent, server, [], *say)
+        second = await self.ask(agent, server, [first], Say(text="", calls=both[1:]), Say(text="Still 4711."))
+        begun = server.heard[-2]
+        await self.ask(agent, server, [first, second], Say(text="Bye."))
+        told = conversation(begun.path, begun.body)
+        assert [text for said in told for _, text in said.results] == ["The code is 4711.", "3", "7"]
+        assert [(name, arguments) for said in told for _, name, arguments in said.calls] == [*both, wrong[1]]
+        words = [(said.role, said.text) for said in told if said.text and said.role != "system"]
+        assert words == [
+            ("user", "What is the code?"), ("assistant", "Let me look."), ("assistant", "It is 4711."),
+            ("user", "And again?"),
+        ]  # fmt: skip
+        assert told.index(next(said for said in told if said.text == "It is 4711.")) == len(told) - 2
+        # All three turns: each call once, with an id of its own where there are ids.
+        told = conversation(server.heard[-1].path, server.heard[-1].body)
+        assert [text for said in told for _, text in said.results] == ["The code is 4711.", "3", "7", "3"]
+        ids = [identity for said in told for identity, _, _ in said.calls]
+        assert len(set(ids)) == 4 or vendor in ("google", "vertex")
+
+    async def test_a_conversation_without_tools_is_sent_as_it_was(self, target, server):
+        """Calls of earlier turns, which nobody made, are no part of it."""
+        history = (Message(role="user", content="Look!"), Message(role="assistant", content="I looked."))
+        await target.ask(asked(history=history))
+        plain = server.heard[-1].body
+        happened = {1: call_and_result()}
+        await target.ask(asked(history=history, happened=happened))
+        assert json.dumps(server.heard[-1].body) == json.dumps(plain)
+
+    async def test_tools_that_are_gone_and_very_long_results(self, target, server):
+        """Only what is offered now is sent; a result that the record has cut says so."""
+        long = [*call_and_result(), *call_and_result("other", "gone"), *call_and_result(text="word " * 9000)]
+        history = (Message(role="user", content="Look!"), Message(role="assistant", content="I looked."))
+        talk = target.conversation(target.spec, asked(history=history, happened={1: tuple(long)}), [TOOL])
+        server.say = Say(text="ok")
+
+        async def receive(response):
+            return talk.read(await response.read())
+
+        turn = await target.post(msgspec.json.encode(talk.body()), receive)
+        assert not isinstance(turn, Failure), (turn, server.refused)
+        told = conversation(server.heard[-1].path, server.heard[-1].body)
+        results = [text for said in told for _, text in said.results]
+        assert results[0] == "4711" and results[1].endswith("(45000 characters)") and len(results) == 2
+
+
+def call_and_result(identity="1", tool="look", *, text="4711") -> tuple[Event, ...]:
+    """What the record has of one call."""
+    record = Record([])
+    record.call(identity + text[:1], tool, "s", {"x": 1})
+    record.returned(identity + text[:1], text)
+    return tuple(record.events())
 
 
 class TestReasoning:

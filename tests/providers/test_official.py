@@ -16,7 +16,7 @@ from fairtrial.core.answer import Answer, Request
 from fairtrial.core.chat import Message
 from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
-from fairtrial.providers.conversation import Tool, ToolResult
+from fairtrial.providers.tools import Tool, ToolResult
 from tests.servers.vendors import SECRET, Say, vendors
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -17,7 +17,7 @@ from fairtrial.core.answer import Request
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import DEFAULT_PARAMS, TargetSpec
 from fairtrial.core.providers import known_providers
-from fairtrial.providers.conversation import Tool
+from fairtrial.providers.tools import Tool
 from tests.providers.test_refusals import MODELS, VERSION
 from tests.scripted import look_up, scripted_model
 from tests.servers.vendors import SECRET, Say, vendors

@@ -18,6 +18,7 @@ from aiohttp import web
 
 from benchmarks.strict import Refusal, refusal
 from benchmarks.strict_vendors import signature_is_right
+from tests.servers.pairing import unpaired
 
 SECRET = "aws-secret-0001"  # the key that signs requests to Bedrock
 DEPLOYED = {"my-dep": "gpt-5.1"}  # what is behind a deployment on Azure; `dep-MODEL` is a deployment of any model
@@ -65,7 +66,7 @@ class Vendors:
         if speak is None:
             return web.json_response({"error": {"message": f"nothing at {path}"}}, status=404)
         refused = self._unauthorized(path, headers, raw)
-        if not refused and (refused := speak.refusal(path, headers, body, self.alike)):
+        if not refused and (refused := speak.refusal(path, headers, body, self.alike) or unpaired(path, body)):
             self.refused.append((self.heard[-1], refused))
         if refused and refused.status == 200:  # an error that comes as an event
             return web.Response(body=b"".join(sse(refused.body, named=True)), content_type=speak.media)
@@ -193,9 +194,12 @@ class Chat:
 
 
 class Mistral(Chat):
-    """Mistral's thoughts are a part of the content, and its counts come with the last chunk."""
+    """Mistral's thoughts are a part of the content, its counts come with the last chunk, and ids have nine letters."""
 
     after_cut = 2
+
+    def calls(self, say: Say) -> list[dict[str, Any]]:
+        return [{**call, "id": f"mistral{i:02}"} for i, call in enumerate(super().calls(say))]
 
     def whole(self, say: Say, body: Any) -> tuple[int, Any]:
         status, reply = super().whole(Say(**{**vars(say), "thinking": ""}), body)
@@ -411,7 +415,10 @@ class Gemini(Chat):
         return [
             *thoughts,
             *texts,
-            *({"functionCall": {"id": f"c{i}", "name": n, "args": a}} for i, (n, a) in enumerate(say.calls)),
+            *(
+                {"functionCall": {"id": f"c{i}", "name": n, "args": a}, **({} if i else {"thoughtSignature": "c2ln"})}
+                for i, (n, a) in enumerate(say.calls)
+            ),
         ]
 
     def finish(self, say: Say) -> str:

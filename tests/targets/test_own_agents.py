@@ -218,3 +218,75 @@ class TestInARun:
         nan, *others = run.trials()
         assert nan.answer == "4711" and nan.cost_usd is None and "nan is not a cost" in nan.trace["left_out"][0]
         assert all("a JSON object with a string `text`" in trial.failure_message for trial in others)
+
+
+class TestEvents:
+    """What happened, in its order; what makes no sense is left out, and said."""
+
+    LIST = (
+        {"type": "message", "text": "Let me look.", "at": 0.5},
+        {"type": "call", "id": "1", "tool": "graph__search", "arguments": {"text": "Paris"}},
+        {"type": "call", "id": "2", "tool": "bash", "arguments": {"command": "rm -f x"}},
+        {"type": "result", "call": "1", "text": "3 nodes", "ms": 120},
+        {"type": "result", "call": "2", "text": "not allowed", "rejected": True},
+        {"type": "limit", "kind": "turns", "limit": 20},
+    )
+
+    def test_calls_and_messages_follow_from_them(self):
+        answer = as_answer({"text": "x", "events": list(self.LIST)}, (GRAPH,), 1.0)
+        searched, removed = answer.trace["tool_calls"]
+        assert (searched["server"], searched["tool"], searched["result"]) == ("graph", "search", "3 nodes")
+        assert (removed["rejected"], removed["error"], removed["server"]) == (True, True, None)
+        assert answer.trace["messages"] == [{"role": "assistant", "text": "Let me look."}]
+        assert [event["type"] for event in answer.trace["events"]] == [event["type"] for event in self.LIST]
+        assert "left_out" not in answer.trace
+        assert tool_use(answer.trace, ["graph"]).tools == {"graph.search": (1, 0)}
+
+    @pytest.mark.parametrize(
+        ("event", "reason"),
+        [
+            ({"type": "dream", "text": "x"}, "event 7 left out: "),
+            ({"text": "x"}, "event 7 left out: "),
+            ("lookup", "event 7 left out: "),
+            ({"type": "message", "text": 5}, "event 7 left out: "),
+            ({"type": "limit", "kind": "patience"}, "event 7 left out: "),
+            ({"type": "call", "id": "1", "tool": "t"}, "there was a call `1` before"),
+            ({"type": "result", "call": "9"}, "no call `9` waits for a result"),
+            ({"type": "result", "call": "1"}, "no call `1` waits for a result"),
+        ],
+    )
+    def test_what_makes_no_sense_is_left_out(self, event, reason):
+        answer = as_answer({"text": "x", "events": [*self.LIST, event]}, (GRAPH,), 1.0)
+        assert len(answer.trace["events"]) == len(self.LIST) and len(answer.trace["tool_calls"]) == 2
+        (note,) = answer.trace["left_out"]
+        assert reason in note
+
+    def test_they_come_before_a_list_of_calls(self):
+        answer = as_answer({"text": "x", "events": list(self.LIST), "tool_calls": ["other"]}, (GRAPH,), 1.0)
+        assert [call["tool"] for call in answer.trace["tool_calls"]] == ["search", "bash"]
+        assert answer.trace["left_out"] == ["tool_calls left out: the events have the calls"]
+
+    @pytest.mark.parametrize("events", ["many", {"type": "message"}, [], ["none"]])
+    def test_without_any_that_can_be_read_the_calls_count(self, events):
+        answer = as_answer({"text": "x", "events": events, "tool_calls": ["search"]}, (GRAPH,), 1.0)
+        assert [call["tool"] for call in answer.trace["tool_calls"]] == ["search"]
+        assert ("left_out" in answer.trace) == bool(events)
+
+    def test_a_very_long_result_is_shortened(self):
+        events = [self.LIST[1], {"type": "result", "call": "1", "text": "word " * 9000}]
+        answer = as_answer({"text": "x", "events": events}, (GRAPH,), 1.0)
+        assert answer.trace["tool_calls"][0]["result"].endswith("(45000 characters)")
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("kind", ["python", "command"])
+    async def test_they_are_stored_for_functions_and_programs(self, run_suite, tmp_path, kind):
+        report = {"text": "4711", "events": list(self.LIST)}
+        (tmp_path / "mine.py").write_text(
+            f"import json\ndef query(_):\n    return {report!r}\n"
+            "if __name__ == '__main__':\n    print(json.dumps(query('')))\n"
+        )
+        command = {"target": "command", "options": {"command": [sys.executable, "mine.py"], "output": "json"}}
+        case = {**CASES[0], "scorer": {"type": "tool_calls", "forbidden": ["bash"]}}
+        run = await run_suite(targets=["python:mine.py:query" if kind == "python" else command], cases=[case])
+        (trial,) = run.trials()
+        assert trial.score == 0 and [event["type"] for event in trial.trace["events"]][-1] == "limit"

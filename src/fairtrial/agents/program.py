@@ -40,6 +40,7 @@ _MAX_SHOWN = 1500  # characters of what a program wrote
 class AgentOptions(Options, frozen=True, kw_only=True):
     """Its built-in `tools` are off unless they are listed here, and `settings` are further settings of the agent.
 
+    `max_turns` is how often its model is asked; if it calls tools in the last of these turns, there is no answer.
     `program` is another installation of it. It works in the trial's workspace, or in `cwd`, a folder relative to the
     suite that all trials share.
     """
@@ -253,10 +254,16 @@ class AgentProgram(CodingAgent):
         return result
 
     def turns_over(self, session: AgentSession) -> Failure | None:
-        """Return a failure if the agent has called tools more often than it may."""
+        """Return a failure if the agent has taken all its turns, and its tools have returned: it would go on now."""
         limit = self.options.max_turns
-        if limit is None or session.record.steps <= limit:
+        if limit is None or session.record.waits or session.record.rounds < limit:
             return None
+        return self.out_of_turns(session)
+
+    def out_of_turns(self, session: AgentSession) -> Failure:
+        """Return the failure of a session whose agent has taken all its turns, and note the limit."""
+        limit = self.options.max_turns
+        session.record.stopped("turns", limit)
         return session.record.failure("steps", f"no answer: stopped after {limit} turns at its turn limit")
 
     def failed(self, session: AgentSession, message: str, status: int | None = None) -> Failure:

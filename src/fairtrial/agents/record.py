@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,6 +24,13 @@ from fairtrial.core.events import (
 from fairtrial.core.trace import Trace, call_events, short, tool_calls, waiting_for
 
 CONNECTED, NOT_CONNECTED, UNKNOWN = "connected", "not connected", "not observed"
+
+
+class RecordPlace(NamedTuple):
+    """A place in a record: after so many messages of the agent, and so many calls since the last of these."""
+
+    messages: int
+    calls: int
 
 
 class Record:
@@ -112,6 +119,36 @@ class Record:
             )
         )
 
+    def reject(self, name: str) -> None:
+        """Record that a call, of which only the result was told, was not carried out, because it is not allowed."""
+        for place, event in enumerate(self._events):
+            if isinstance(event, ResultEvent) and event.call == name:
+                self._events[place] = msgspec.structs.replace(event, error=True, rejected=True)
+
+    def insert(self, place: RecordPlace, *events: Event) -> None:
+        """Record what was not told when it happened, at the place where it did."""
+        at = self._index_of(place)
+        before = self._events[at - 1].at if at else None
+        self._events[at:at] = [msgspec.structs.replace(event, at=before) for event in events]
+
+    def _index_of(self, place: RecordPlace) -> int:
+        """Return the index of a place, or the end of what was said just before it where calls are missing there."""
+        messages, calls, index = place.messages, place.calls, 0
+        for number, event in enumerate(self._events, start=1):
+            if isinstance(event, MessageEvent) and not event.within:
+                if not messages:
+                    break
+                messages, index = messages - 1, number
+            elif messages:
+                continue
+            elif isinstance(event, CallEvent):
+                if not calls:
+                    break
+                calls, index = calls - 1, number
+            elif index == number - 1:  # results and notes follow what they are about
+                index = number
+        return index
+
     def _add(self, *events: Event) -> None:
         self._first = self._first or time.perf_counter()
         self._in_pieces = False
@@ -134,6 +171,24 @@ class Record:
     def steps(self) -> int:
         """How often tools were called."""
         return len(self._called_at)
+
+    @property
+    def rounds(self) -> int:
+        """How often the model called tools, as far as that can be told: calls under way at the same time are one."""
+        rounds = 0
+        under_way: set[str] = set()
+        for event in self._events:
+            if isinstance(event, CallEvent) and not event.within:
+                rounds += not under_way
+                under_way.add(event.id)
+            elif isinstance(event, ResultEvent):
+                under_way.discard(event.call)
+        return rounds
+
+    @property
+    def waits(self) -> bool:
+        """Whether a call is under way."""
+        return len(self._returned) < len(self._called_at)
 
     @property
     def last_text(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -10,6 +10,7 @@ import msgspec
 
 from fairtrial.core.batch import BatchPlace
 from fairtrial.core.chat import Message
+from fairtrial.core.events import Event
 from fairtrial.core.experiment import McpServer
 from fairtrial.core.file import File
 from fairtrial.core.listening import NOBODY, Listener
@@ -88,6 +89,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     case_id: str
     input: str
     history: tuple[Message, ...] = ()  # the messages before `input`
+    # Of a conversation: what happened in its earlier turns, by the place of each one's answer in `history`.
+    happened: Mapping[int, tuple[Event, ...]] = {}
     system: str = ""
     mcp: tuple[McpServer, ...] = ()  # the only MCP servers that an agent may use
     skills: tuple[File, ...] = ()  # the archives of skills, for agents that take them

@@ -42,6 +42,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     schemas: bool = True  # whether it accepts a JSON schema for replies; otherwise the prompt has to do
     stream_usage: bool = True  # whether it must be asked for token counts in a stream (`stream_options`)
     reasoning: str = "reasoning_effort"  # the key that sets how much its models reason
+    wants_thoughts: bool = False  # whether its models refuse earlier calls without the reasoning that led to them
     batches: bool = True  # whether it has the batch API that others with its API have
     local: bool = False  # whether it is a server of one's own, which needs no key and bills nobody
     hosts: tuple[str, ...] = ()  # in addition to that of its address: of its regions, resources and earlier names

@@ -10,11 +10,13 @@ import msgspec
 
 from fairtrial.core.answer import Answer, EarlierTurn, Request
 from fairtrial.core.chat import Chat, Message
+from fairtrial.core.events import Event
 from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.file import File
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import Judgement
 from fairtrial.core.place import Place
+from fairtrial.core.trace import events_of
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -51,12 +53,13 @@ class Trial(msgspec.Struct, frozen=True):
         params = self.params
         if self.repeat and params.get("seed") is not None:
             params = {**params, "seed": params["seed"] + self.repeat}
-        chat = self.chat(turns or ())
+        chat, happened = self._conversation(turns or ())
         return Request(
             trial_id=self.id if turns is None else f"{self.id}/{len(turns)}",
             case_id=self.case.id,
             input=chat.question,
             history=chat.history,
+            happened=happened,
             files=tuple(files),
             vars=self.arm.condition.variables(self.case),
             session=None if turns is None else _session(turns),
@@ -77,16 +80,21 @@ class Trial(msgspec.Struct, frozen=True):
 
     def chat(self, turns: Sequence[EarlierTurn] = ()) -> Chat:
         """Return what the target receives after this many turns."""
+        return self._conversation(turns)[0]
+
+    def _conversation(self, turns: Sequence[EarlierTurn]) -> tuple[Chat, dict[int, tuple[Event, ...]]]:
+        """Return the chat after these turns, and what happened in them by the place of each one's answer in it."""
         chat = self.rendered or self.arm.condition.render(self.case, self.repeat)
-        if not turns:
-            return chat
-        messages = list(chat.messages)
+        messages, happened = list(chat.messages), {}
         for number, turn in enumerate(turns):
             question = turn.reply if turn.reply is not None else self.case.turns[number]
             if question:  # otherwise its answer was the last one
+                events = events_of(turn.answer.trace, number + 1)
+                if events:
+                    happened[len(messages)] = events
                 messages.append(Message(role="assistant", content=turn.answer.text))
                 messages.append(Message(role="user", content=question))
-        return Chat(system=chat.system, messages=tuple(messages))
+        return Chat(system=chat.system, messages=tuple(messages)) if turns else chat, happened
 
 
 def _session(turns: Sequence[EarlierTurn]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -12,7 +12,9 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.providers.mending import read_mended
 from fairtrial.providers.params import supported_params
+from fairtrial.providers.recall import recall
 from fairtrial.providers.replies import UNREADABLE, calls_trace
+from fairtrial.providers.tools import RequestedCall, Step, Tool, ToolResult
 
 # The exceptions that reading a turn may raise.
 BAD_TURN = (*UNREADABLE, KeyError, IndexError, TypeError, AttributeError)
@@ -26,26 +28,6 @@ _RANGES = frozenset(
         *("minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems"),
     }
 )
-
-
-class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool as the model sees it; `name` is unique across all servers."""
-
-    name: str
-    server: str
-    tool: str
-    description: str
-    schema: dict[str, Any]
-    kind: Literal["tool", "resource", "prompt"] = "tool"  # what of the server it stands for
-
-
-class RequestedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call requested by a model; `problem` says why its arguments cannot be read."""
-
-    id: str
-    name: str
-    arguments: Any  # a mapping; as the model wrote them if they cannot be read
-    problem: str = ""
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,14 +58,6 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a tool call."""
-
-    call: RequestedCall
-    text: str
-    error: bool = False
-
-
 def read_turn(conversation: type[Conversation] | Conversation, body: bytes) -> Turn | Failure:
     """Read a whole reply, if it can be read, within the limit of streamed ones."""
     return within_limit(read_mended(conversation.read, body))
@@ -107,6 +81,7 @@ class Conversation:
     """One conversation with one model. Each API (`targets/*_api.py`) has a subclass."""
 
     path: ClassVar[str] = ""  # of the API, below a provider's base URL
+    call_ids: ClassVar[bool] = True  # whether a result says by an id which call it answers
 
     def __init__(
         self,
@@ -123,10 +98,13 @@ class Conversation:
         """
         self.spec, self.request, self.tools, self.limit_name = spec, request, tools, limit_name
         self._accepted = accepted
-        self.messages: list[Any] = [
-            *(self.message(message.role, message.content) for message in request.history),
-            self.message("user", request.input, request.files),
-        ]
+        self.messages: list[Any] = []
+        recalled = recall(request.happened, tools, ids=self.call_ids)
+        for place, message in enumerate(request.history):
+            for step in recalled.get(place, ()):
+                self._recall(step)
+            self.messages.append(self.message(message.role, message.content))
+        self.messages.append(self.message("user", request.input, request.files))
 
     def params(self) -> dict[str, Any]:
         """Return the parameters to send, by their names in suites."""
@@ -154,6 +132,22 @@ class Conversation:
 
     def add(self, turn: Turn, results: Sequence[ToolResult]) -> None:
         """Append the model's turn and the results of its tool calls."""
+        self.messages += [*self.said(turn), *self.returned(results)]
+
+    def _recall(self, step: Step) -> None:
+        """Append a message of an earlier turn in which tools were called, and what they returned."""
+        self.messages += [*self.called(step), *self.returned(step.results)]
+
+    def said(self, turn: Turn) -> list[Any]:
+        """Return the model's turn as it came, with whatever else the API wants back."""
+        raise NotImplementedError
+
+    def called(self, step: Step) -> list[Any]:
+        """Return what the model said in a step of an earlier turn, made from its record: nothing else is left of it."""
+        raise NotImplementedError
+
+    def returned(self, results: Sequence[ToolResult]) -> list[Any]:
+        """Return the results of tool calls as messages."""
         raise NotImplementedError
 
 

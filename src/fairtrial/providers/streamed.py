@@ -8,9 +8,10 @@ from typing import Any
 
 from fairtrial.core.answer import Answer, Failure
 from fairtrial.core.listening import Listener
-from fairtrial.providers.conversation import MAX_TEXT, RequestedCall, Turn, read_call
+from fairtrial.providers.conversation import MAX_TEXT, Turn, read_call
 from fairtrial.providers.mending import read_mended
 from fairtrial.providers.streams import AnswerTooLargeError
+from fairtrial.providers.tools import RequestedCall
 
 
 class Collected:

@@ -20,7 +20,7 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.providers import Provider
 from fairtrial.core.target import Target
 from fairtrial.core.time_limit import time_limit
-from fairtrial.providers.conversation import Conversation, Tool, read_turn
+from fairtrial.providers.conversation import Conversation, read_turn
 from fairtrial.providers.embeddings import EmbeddingCall, read_embedding
 from fairtrial.providers.errors import Filtered, cut_off, error_of, failure_of
 from fairtrial.providers.mending import read_mended
@@ -28,6 +28,7 @@ from fairtrial.providers.params import Api, provider_of, refused_parameter, rena
 from fairtrial.providers.quota import read_quota
 from fairtrial.providers.streamed import Collected, Streamed
 from fairtrial.providers.streams import EventParser, EventStream, pieces, read_body
+from fairtrial.providers.tools import Tool
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession

@@ -6,6 +6,7 @@ A report is a mapping, or an object with the same attributes:
     cost_usd        what the session cost
     usage           tokens as OpenAI or Anthropic name them; or `prompt_tokens` and `completion_tokens` next to `text`
     tool_calls      a list of calls, in the format of MCP, OpenAI, LangChain, or fairtrial
+    events          instead of these, what happened in its order (`core/events.py`)
     trace           a mapping of anything else worth keeping
     finish_reason, model
 """
@@ -19,8 +20,9 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.answer import Answer, Failure, Usage
+from fairtrial.core.events import CallEvent, Event, ResultEvent, as_data
 from fairtrial.core.experiment import McpServer
-from fairtrial.core.trace import short
+from fairtrial.core.trace import short, with_views
 
 _TOKENS = {  # our names of the token counts, and those in reports
     "prompt": ("prompt_tokens", "input_tokens"),
@@ -31,7 +33,7 @@ _TOKENS = {  # our names of the token counts, and those in reports
 }
 _MAX_TOKENS = 10**9
 _MAX_USD = 10**6
-_FIELDS = ("text", "cost_usd", "usage", "tool_calls", "trace", "finish_reason", "model")
+_FIELDS = ("text", "cost_usd", "usage", "tool_calls", "events", "trace", "finish_reason", "model")
 _READ = {*_FIELDS, *(name for names in _TOKENS.values() for name in names)} - {"tool_calls"}
 _SEPARATORS = ("__", ".", "/", ":")  # used between a server's name and its tool's, and hardly ever inside a name
 
@@ -165,13 +167,55 @@ def _trace(report: dict[str, Any], servers: Sequence[McpServer], notes: list[str
     trace = {name: value for name, value in report.items() if name not in _READ}
     trace |= dict(reported) if isinstance(reported, Mapping) else {} if reported is None else {"trace": reported}
     calls = trace.pop("tool_calls", None)
-    if isinstance(calls, list | tuple):
+    events = _events(report.get("events"), servers, notes)
+    if events:
+        trace["events"] = as_data(events)
+        if calls is not None:
+            notes.append("tool_calls left out: the events have the calls")
+    elif isinstance(calls, list | tuple):
         trace["tool_calls"] = normalise_calls(calls, servers)
     elif calls is not None:
         notes.append(f"tool_calls left out: {type(calls).__name__} is not a list")
     if notes:
         trace["left_out"] = notes
-    return trace or None
+    return with_views(trace) or None
+
+
+def _events(values: Any, servers: Sequence[McpServer], notes: list[str]) -> list[Event]:
+    """Read the events of a report one by one; what is none is left out, and so are results that answer no call."""
+    if values is None:
+        return []
+    if not isinstance(values, list | tuple):
+        notes.append(f"events left out: {type(values).__name__} is not a list")
+        return []
+    found: list[Event] = []
+    waiting: set[str] = set()
+    called: set[str] = set()
+    for number, value in enumerate(values, start=1):
+        try:
+            event = msgspec.convert(_as_mapping(value), Event)
+            found.append(_placed(event, servers, called, waiting))
+        except ValueError as error:  # msgspec's are ValueErrors, too
+            notes.append(f"event {number} left out: {error}")
+    return found
+
+
+def _placed(event: Event, servers: Sequence[McpServer], called: set[str], waiting: set[str]) -> Event:
+    """Return an event of a report, which is about one turn, with its server if that is certain."""
+    if isinstance(event, CallEvent):
+        if event.id in called:
+            raise ValueError(f"there was a call `{event.id}` before")
+        called.add(event.id)
+        waiting.add(event.id)
+        if event.server is None:
+            server, tool = _split_tool_name(event.tool, servers)
+            event = msgspec.structs.replace(event, server=server, tool=tool)
+    elif isinstance(event, ResultEvent):
+        if event.call not in waiting:
+            raise ValueError(f"no call `{event.call}` waits for a result")
+        waiting.remove(event.call)
+        event = msgspec.structs.replace(event, text=short(event.text))
+    return msgspec.structs.replace(event, turn=1)
 
 
 def _as_mapping(value: Any) -> Any:

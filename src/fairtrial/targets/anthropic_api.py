@@ -13,7 +13,7 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.batches.anthropic import AnthropicBatches
-from fairtrial.providers.conversation import Conversation, ToolResult, Turn, read_call, without_ranges
+from fairtrial.providers.conversation import Conversation, Turn, read_call, without_ranges
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
 from fairtrial.providers.params import PENALTIES, Api, sheet_behind, thinking_of
 from fairtrial.providers.reasoning import Reasoning
@@ -27,6 +27,7 @@ from fairtrial.providers.replies import (
 )
 from fairtrial.providers.sheet import Sheet
 from fairtrial.providers.streamed import Collected, Streamed
+from fairtrial.providers.tools import Step, ToolResult
 from fairtrial.providers.transport import HttpTarget
 
 # Sent with every call to Messages. Do not raise it without care: from 2026-10-21 on the API rejects temperature, top_p
@@ -162,7 +163,17 @@ class AnthropicConversation(Conversation):
             raw=reply,
         )
 
-    def add(self, turn: Turn, results: Sequence[ToolResult]) -> None:
+    def said(self, turn: Turn) -> list[Any]:
+        return [{"role": "assistant", "content": msgspec.json.decode(turn.raw)["content"]}]
+
+    def called(self, step: Step) -> list[Any]:
+        texts = [{"type": "text", "text": step.text}] if step.text else []
+        calls = [
+            {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments} for call in step.calls()
+        ]
+        return [{"role": "assistant", "content": [*texts, *calls]}]
+
+    def returned(self, results: Sequence[ToolResult]) -> list[Any]:
         answers = [
             {
                 "type": "tool_result",
@@ -172,8 +183,7 @@ class AnthropicConversation(Conversation):
             }
             for result in results
         ]
-        blocks = msgspec.json.decode(turn.raw)["content"]
-        self.messages += [{"role": "assistant", "content": blocks}, {"role": "user", "content": answers}]
+        return [{"role": "user", "content": answers}]
 
 
 def _text_of(blocks: list[_Block]) -> str:

@@ -20,7 +20,7 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.core.target import Options
 from fairtrial.providers.aws_frames import DamagedError, Frame, Frames
-from fairtrial.providers.conversation import BAD_TURN, Conversation, ToolResult, Turn, merge, read_call, without_ranges
+from fairtrial.providers.conversation import BAD_TURN, Conversation, Turn, merge, read_call, without_ranges
 from fairtrial.providers.embeddings import EmbeddingCall, Vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, unreadable, unreadable_event
 from fairtrial.providers.params import PENALTIES, Api, sheet_behind
@@ -30,6 +30,7 @@ from fairtrial.providers.sheet import Sheet
 from fairtrial.providers.sigv4 import Credentials, signed_headers
 from fairtrial.providers.streamed import Collected, Streamed
 from fairtrial.providers.streams import EventParser
+from fairtrial.providers.tools import Step, ToolResult
 from fairtrial.providers.transport import HttpTarget, as_answer
 
 if TYPE_CHECKING:
@@ -130,7 +131,17 @@ class BedrockConversation(Conversation):
         except BAD_TURN as error:
             return unreadable(reply, "reply of Converse", error)
 
-    def add(self, turn: Turn, results: Sequence[ToolResult]) -> None:
+    def said(self, turn: Turn) -> list[Any]:
+        return [msgspec.json.decode(turn.raw)["output"]["message"]]
+
+    def called(self, step: Step) -> list[Any]:
+        texts = [{"text": step.text}] if step.text else []
+        calls = [
+            {"toolUse": {"toolUseId": call.id, "name": call.name, "input": call.arguments}} for call in step.calls()
+        ]
+        return [{"role": "assistant", "content": [*texts, *calls]}]
+
+    def returned(self, results: Sequence[ToolResult]) -> list[Any]:
         answers = [
             {
                 "toolResult": {
@@ -141,8 +152,7 @@ class BedrockConversation(Conversation):
             }
             for result in results
         ]
-        said = msgspec.json.decode(turn.raw)["output"]["message"]
-        self.messages += [said, {"role": "user", "content": answers}]
+        return [{"role": "user", "content": answers}]
 
 
 def _reasoning(setting: Reasoning | None, sheet: Sheet) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from fairtrial.core.errors import NotInstalledError
 from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.core.folders import cache_folder
 from fairtrial.core.target import Options
-from fairtrial.targets._claude_messages import ClaudeMessages
+from fairtrial.targets._claude_messages import ClaudeMessages, SessionTotals
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions
@@ -133,23 +133,31 @@ class ClaudeCode(CodingAgent):
         if request.session is None:
             assert self._home is not None
             with tempfile.TemporaryDirectory(dir=self._home, ignore_cleanup_errors=True) as folder:
-                return await self._ask_in(Path(folder), request)
-        place = await asyncio.to_thread(_session_folder, request.session)
-        if place is None:
+                return await self._ask_in(Path(folder), request, self._messages(request))
+        found = await asyncio.to_thread(_kept_session, request.session)
+        if found is None:
             message = "the session of the earlier turns is not on this machine any more: run the suite again"
             return Failure(kind="session", message=message)
-        answer = await self._ask_in(place, request)
+        place, before = found
+        log = self._messages(request, before)
+        answer = await self._ask_in(place, request, log)
         if isinstance(answer, Answer) and answer.trace and answer.trace.get("session_id"):
-            await asyncio.to_thread(_keep_session, str(answer.trace["session_id"]), place)
+            await asyncio.to_thread(_keep_session, str(answer.trace["session_id"]), place, log.totals)
         return answer
 
-    async def _ask_in(self, folder: Path, request: Request) -> Answer | Failure:
+    def _messages(self, request: Request, before: SessionTotals | None = None) -> ClaudeMessages:
+        record = Record([server.name for server in request.mcp])
+        return ClaudeMessages(record, max_turns=self.options.max_turns, max_usd=self._most_usd(request), before=before)
+
+    def _most_usd(self, request: Request) -> float | None:
+        limits = [self.options.max_budget_usd, request.allowance.usd if request.allowance else None]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    async def _ask_in(self, folder: Path, request: Request, log: ClaudeMessages) -> Answer | Failure:
         """Let the agent work, with its settings and sessions in a folder."""
         from claude_agent_sdk import ClaudeSDKError, query
 
-        record = Record([server.name for server in request.mcp])
-        log = ClaudeMessages(record)
-        request.journal.read = record.so_far
+        request.journal.read = log.record.so_far
         errors: list[str] = []
         messages = query(prompt=request.input, options=self._sdk_options(request, folder, errors))
         try:
@@ -176,7 +184,6 @@ class ClaudeCode(CodingAgent):
         configs |= options.sdk.get("mcp_servers") or {}
         (folder / "mcp.json").write_bytes(msgspec.json.encode({"mcpServers": configs}))
         (folder / "system.txt").write_text(request.system, "utf-8")
-        limits = [options.max_budget_usd, request.allowance.usd if request.allowance else None]
         settings: dict[str, Any] = {
             "tools": [*options.tools, *(["Skill"] if skills else [])],
             "allowed_tools": [*options.tools, *(f"mcp__{name}" for name in configs)],
@@ -198,7 +205,7 @@ class ClaudeCode(CodingAgent):
             model=self.spec.model or options.model,
             effort=options.effort,
             max_turns=options.max_turns,
-            max_budget_usd=min((limit for limit in limits if limit is not None), default=None),
+            max_budget_usd=self._most_usd(request),
             cwd=str(work),
             cli_path=str(self._enclosed(request, folder, environment)),
             env=_kept(environment),
@@ -263,20 +270,24 @@ def _move_project(config: Path, work: Path) -> None:
         earlier.rename(place)
 
 
-def _session_folder(session: str) -> Path | None:
-    """Return the folder in which a session was held, or a new one for the first turn; None if it is gone."""
+def _kept_session(session: str) -> tuple[Path, SessionTotals] | None:
+    """Return the folder in which a session was held and what it took, or a new one for the first turn; None if gone."""
     if not session:
-        return Path(tempfile.mkdtemp(prefix="claude-", dir=_sessions()))
+        return Path(tempfile.mkdtemp(prefix="claude-", dir=_sessions())), SessionTotals()
     try:
-        folder = _sessions() / (_sessions() / f"{Path(session).name}.session").read_text("utf-8")
+        name, _, totals = (_sessions() / f"{Path(session).name}.session").read_text("utf-8").partition("\n")
     except OSError:
         return None
-    return folder if folder.is_dir() else None
+    folder = _sessions() / name
+    if not folder.is_dir():
+        return None
+    return folder, msgspec.json.decode(totals, type=SessionTotals) if totals else SessionTotals()
 
 
-def _keep_session(session: str, folder: Path) -> None:
-    """Note in which folder a session was held."""
-    (_sessions() / f"{session}.session").write_text(folder.name, "utf-8")
+def _keep_session(session: str, folder: Path, totals: SessionTotals | None) -> None:
+    """Note in which folder a session was held, and what it took so far."""
+    known = msgspec.json.encode(totals).decode() if totals else ""
+    (_sessions() / f"{session}.session").write_text(f"{folder.name}\n{known}", "utf-8")
     os.utime(folder)
 
 

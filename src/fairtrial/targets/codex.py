@@ -16,6 +16,7 @@ from fairtrial.core.answer import Answer, Failure, Usage
 from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.core.target import Options
 from fairtrial.providers.conversation import merge
+from fairtrial.targets._codex_rollout import add_untold
 
 # Its built-in tools, and what turns each of them on.
 _TOOLS = {
@@ -39,6 +40,7 @@ _OF_MODEL = {
 }
 _WITHOUT = {"supports_search_tool": False, "use_responses_lite": False, "experimental_supported_tools": []}
 _OFF = ("plugins", "apps", "hooks", "shell_snapshot", "tool_suggest", "unbounded_connection_retries")
+_DECLINED = "declined"  # the status of what its permissions or its user forbade
 _STATUS = re.compile(r"status:? (\d{3})\b")
 _TOOL_TIMEOUT = 600  # seconds: the trial's time limit comes first
 
@@ -82,7 +84,7 @@ class Codex(AgentProgram):
     def prepare(self, session: AgentSession) -> Launch:
         session.write("config.toml", _toml_document(merge(self._settings(session), self.options.settings)))
         tools = self.options.tools
-        arguments = ["exec", "--json", "--ephemeral", "--ignore-rules", "--skip-git-repo-check"]
+        arguments = ["exec", "--json", "--ignore-rules", "--skip-git-repo-check"]
         arguments += ["--cd", str(session.folder), "--model", self.model]
         if self.options.output_schema:
             schema = session.write("schema.json", msgspec.json.encode(self.options.output_schema))
@@ -138,7 +140,6 @@ class Codex(AgentProgram):
             return self.turns_over(session)
         elif kind == "turn.completed":
             record.usage = _usage(event.get("usage") or {})
-            record.turns = record.steps + 1
         elif kind == "turn.failed":
             message = str((event.get("error") or {}).get("message") or "it failed without a reason")
             status = _STATUS.search(message)
@@ -154,20 +155,25 @@ class Codex(AgentProgram):
         elif kind == "mcp_tool_call":
             record.call(name, str(item.get("tool")), item.get("server"), item.get("arguments"))
             if done:
-                record.returned(name, _result(item), error=item.get("status") != "completed")
+                result = _result(item)
+                rejected = result.startswith("user rejected")
+                record.returned(name, result, error=item.get("status") != "completed", rejected=rejected)
         elif kind == "command_execution":
             record.call(name, "shell", None, {"command": item.get("command")})
             if done:
-                record.returned(name, str(item.get("aggregated_output") or ""), error=bool(item.get("exit_code")))
-        elif kind in ("file_change", "web_search"):
-            told = {key: value for key, value in item.items() if key not in ("id", "type", "status")}
-            record.call(name, str(kind), None, told)
+                rejected, failed = item.get("status") == _DECLINED, bool(item.get("exit_code"))
+                record.returned(name, str(item.get("aggregated_output") or ""), error=failed, rejected=rejected)
+        elif kind in ("file_change", "web_search", "collab_tool_call"):
+            told = {key: value for key, value in item.items() if key not in ("id", "type", "status", "tool")}
+            record.call(name, str(item.get("tool") or kind), None, told)
             if done:
-                record.returned(name, "", error=item.get("status") == "failed")
+                status = item.get("status")
+                record.returned(name, "", error=status == "failed", rejected=status == _DECLINED)
 
     def conclude(self, session: AgentSession, ended: Ended) -> Answer | Failure:
+        add_untold(session.record, session.home)
         if session.record.usage is not None:  # the turn was completed
-            session.record.model = self.model
+            session.record.model, session.record.turns = self.model, session.record.rounds + 1
             return session.record.answer(session.record.last_text)
         message = ended.errors or "it wrote nothing"
         return self.failed(session, f"it {exit_words(ended.code)} before its turn was completed: {message}")

@@ -15,6 +15,7 @@ from fairtrial.core.experiment import McpServer
 from fairtrial.providers.conversation import merge
 
 _TOO_MANY_TURNS = 53  # its exit code
+_DENIALS = ("policy_violation", "permission_denied")  # kinds of errors of tools
 _STATUS = re.compile(r'"code": ?(\d{3})\b')
 _HTTP_ERRORS = range(400, 512)
 
@@ -84,7 +85,8 @@ class GeminiCli(AgentProgram):
             error = event.get("status") != "success"
             told = event.get("error") if error and event.get("error") else event.get("output")
             text = told.get("message") if isinstance(told, dict) else told
-            record.returned(str(event.get("tool_id")), str(text or ""), error=error)
+            denied = isinstance(told, dict) and told.get("type") in _DENIALS
+            record.returned(str(event.get("tool_id")), str(text or ""), error=error, rejected=denied)
         elif kind == "result":
             self._take_result(event, session)
         return None
@@ -93,15 +95,14 @@ class GeminiCli(AgentProgram):
         stats = event.get("stats") or {}
         record = session.record
         record.usage = _usage(stats)
-        record.turns = record.steps + 1
+        record.turns = record.rounds + 1
         record.model = next(iter(stats.get("models") or ()), None)
         record.ending = "" if event.get("status") == "success" else str((event.get("error") or {}).get("message"))
 
     def conclude(self, session: AgentSession, ended: Ended) -> Answer | Failure:
         record = session.record
         if ended.code == _TOO_MANY_TURNS:
-            limit = self.options.max_turns
-            return record.failure("steps", f"no answer: stopped after {limit} turns at its turn limit")
+            return self.out_of_turns(session)
         if record.ending == "":
             return record.answer(record.last_text)
         # Whatever its exit code says: it is 0 also where it was stopped, or where the model's reply broke off.

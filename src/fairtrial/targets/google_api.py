@@ -15,13 +15,14 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.batches.google import GoogleBatches
-from fairtrial.providers.conversation import Conversation, RequestedCall, ToolResult, Turn, merge, read_call
+from fairtrial.providers.conversation import Conversation, Turn, merge, read_call
 from fairtrial.providers.embeddings import EmbeddingCall, Vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
 from fairtrial.providers.params import Api
 from fairtrial.providers.reasoning import Reasoning
 from fairtrial.providers.replies import UNREADABLE, decode_or_none, google_usage, is_first, place_of_first, text_or_none
 from fairtrial.providers.streamed import Collected, Streamed
+from fairtrial.providers.tools import RequestedCall, Step, ToolResult
 from fairtrial.providers.transport import HttpTarget, as_answer
 
 _NAMES = {
@@ -37,6 +38,9 @@ _FINISH = {"STOP": "stop", "MAX_TOKENS": "length"}
 _FILTERS = frozenset(
     {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT"}
 )
+
+_UNSIGNED = re.compile(r"(gemini-[12]\b|gemma-)")  # models that do not ask for signatures of the calls they made
+_NO_SIGNATURE = "skip_thought_signature_validator"  # documented for calls whose signature is not there any more
 
 
 class _Part(msgspec.Struct, rename="camel"):
@@ -68,6 +72,8 @@ _decode = msgspec.json.Decoder(_Reply).decode
 
 class GoogleConversation(Conversation):
     """A conversation in the format of `generateContent`."""
+
+    call_ids: ClassVar[bool] = False  # they are optional, and not every version of the API on Vertex knows them
 
     def message(self, role: str, text: str, files: Sequence[File] = ()) -> dict[str, Any]:
         parts = [*map(self.file_part, files), {"text": text}]
@@ -122,7 +128,21 @@ class GoogleConversation(Conversation):
             raw=reply,
         )
 
-    def add(self, turn: Turn, results: Sequence[ToolResult]) -> None:
+    def said(self, turn: Turn) -> list[Any]:
+        # With its signatures: newer models refuse thoughts that come back without them.
+        candidates = msgspec.json.decode(turn.raw)["candidates"]
+        return [candidates[place_of_first([one.get("index") for one in candidates])]["content"]]
+
+    def called(self, step: Step) -> list[Any]:
+        texts = [{"text": step.text}] if step.text else []
+        calls: list[dict[str, Any]] = [
+            {"functionCall": {"name": call.name, "args": call.arguments}} for call in step.calls()
+        ]
+        if not _UNSIGNED.match(self.spec.model):
+            calls[0]["thoughtSignature"] = _NO_SIGNATURE
+        return [{"role": "model", "parts": [*texts, *calls]}]
+
+    def returned(self, results: Sequence[ToolResult]) -> list[Any]:
         answers = [
             {
                 "functionResponse": {
@@ -133,10 +153,7 @@ class GoogleConversation(Conversation):
             }
             for result in results
         ]
-        # With its signatures: newer models refuse thoughts that come back without them.
-        candidates = msgspec.json.decode(turn.raw)["candidates"]
-        said = candidates[place_of_first([one.get("index") for one in candidates])]["content"]
-        self.messages += [said, {"role": "user", "parts": answers}]
+        return [{"role": "user", "parts": answers}]
 
 
 def _thinking(setting: Reasoning) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 from fairtrial.core.answer import Answer, Failure, Request
 from fairtrial.core.file import File
 from fairtrial.providers.batch import BatchApi
-from fairtrial.providers.conversation import Conversation, ToolResult, Turn
+from fairtrial.providers.conversation import Conversation, Turn
 from fairtrial.providers.params import Api
 from fairtrial.providers.streamed import Streamed
-from fairtrial.targets.openai_api import OpenaiApi, OpenaiConversation, OpenaiStreamed, message_in
+from fairtrial.providers.tools import Step, ToolResult
+from fairtrial.targets.openai_api import OpenaiApi, OpenaiConversation, OpenaiStreamed
 
 _BROKEN = Failure(kind="server", message="Mistral ended the answer with an error", retryable=True, maybe_billed=True)
 
@@ -37,9 +38,12 @@ class MistralConversation(OpenaiConversation):
         turn = OpenaiConversation.read(reply)
         return _BROKEN if isinstance(turn, Turn) and turn.finish_reason == "error" else turn
 
-    def add(self, turn: Turn, results: Sequence[ToolResult]) -> None:
-        self.messages.append(message_in(turn))
-        self.messages += [
+    def called(self, step: Step) -> list[Any]:
+        (message,) = super().called(step)
+        return [{**message, "content": step.text}]  # an empty text, where others send none
+
+    def returned(self, results: Sequence[ToolResult]) -> list[Any]:
+        return [
             {"role": "tool", "tool_call_id": result.call.id, "name": result.call.name, "content": result.text}
             for result in results
         ]

@@ -13,7 +13,7 @@ from fairtrial.core.experiment import TargetSpec
 from fairtrial.core.file import File
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.batches.openai import OpenaiBatches
-from fairtrial.providers.conversation import Conversation, ToolResult, Turn, read_call
+from fairtrial.providers.conversation import Conversation, Turn, read_call
 from fairtrial.providers.embeddings import PATH as EMBEDDINGS
 from fairtrial.providers.embeddings import EmbeddingCall, openai_vector
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
@@ -29,6 +29,7 @@ from fairtrial.providers.replies import (
     text_or_none,
 )
 from fairtrial.providers.streamed import Collected, Streamed
+from fairtrial.providers.tools import RequestedCall, Step, ToolResult
 from fairtrial.providers.transport import HttpTarget, as_answer, endpoint
 
 
@@ -161,18 +162,23 @@ class OpenaiConversation(Conversation):
             raw=reply,
         )
 
-    def add(self, turn: Turn, results: Sequence[ToolResult]) -> None:
-        self.messages.append(message_in(turn))
-        self.messages += [
-            {"role": "tool", "tool_call_id": result.call.id, "content": result.text} for result in results
-        ]
+    def said(self, turn: Turn) -> list[Any]:
+        choices = msgspec.json.decode(turn.raw)["choices"]
+        return [choices[place_of_first([choice.get("index") for choice in choices])]["message"]]
+
+    def called(self, step: Step) -> list[Any]:
+        message = {"role": "assistant", "content": step.text or None, "tool_calls": list(map(_call, step.calls()))}
+        if step.thinking and provider_of(self.spec).wants_thoughts:
+            message["reasoning_content"] = step.thinking
+        return [message]
+
+    def returned(self, results: Sequence[ToolResult]) -> list[Any]:
+        return [{"role": "tool", "tool_call_id": result.call.id, "content": result.text} for result in results]
 
 
-def message_in(turn: Turn) -> dict[str, Any]:
-    """Return the message of a turn as it came."""
-    choices = msgspec.json.decode(turn.raw)["choices"]
-    message: dict[str, Any] = choices[place_of_first([choice.get("index") for choice in choices])]["message"]
-    return message
+def _call(call: RequestedCall) -> dict[str, Any]:
+    arguments = msgspec.json.encode(call.arguments).decode()
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
 def _turn(

@@ -12,11 +12,12 @@ from fairtrial.core.answer import FILTERED, REFUSED, Answer, Failure, Request
 from fairtrial.core.file import File
 from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.batches.openai import OpenaiBatches
-from fairtrial.providers.conversation import BAD_TURN, Conversation, ToolResult, Turn, merge, read_call
+from fairtrial.providers.conversation import BAD_TURN, Conversation, Turn, merge, read_call
 from fairtrial.providers.errors import error_of_status, failed_mid_stream, malformed, unreadable, unreadable_event
 from fairtrial.providers.params import PENALTIES, Api, sheet_behind
 from fairtrial.providers.replies import UNREADABLE, decode_or_none, finish_of, responses_usage, text_or_none
 from fairtrial.providers.streamed import Collected, Streamed
+from fairtrial.providers.tools import Step, ToolResult
 from fairtrial.providers.transport import HttpTarget, as_answer
 
 _STATUS = {"rate_limit_exceeded": 429, "server_error": 500, "invalid_prompt": 400, "insufficient_quota": 429}
@@ -98,9 +99,24 @@ class ResponsesConversation(Conversation):
         except BAD_TURN as error:
             return unreadable(reply, "response", error)
 
-    def add(self, turn: Turn, results: Sequence[ToolResult]) -> None:
-        self.messages += msgspec.json.decode(turn.raw)["output"]
-        self.messages += [
+    def said(self, turn: Turn) -> list[Any]:
+        output: list[Any] = msgspec.json.decode(turn.raw)["output"]
+        return output
+
+    def called(self, step: Step) -> list[Any]:
+        calls = [
+            {
+                "type": "function_call",
+                "call_id": call.id,
+                "name": call.name,
+                "arguments": msgspec.json.encode(call.arguments).decode(),
+            }
+            for call in step.calls()
+        ]
+        return [*([self.message("assistant", step.text)] if step.text else []), *calls]
+
+    def returned(self, results: Sequence[ToolResult]) -> list[Any]:
+        return [
             {"type": "function_call_output", "call_id": result.call.id, "output": result.text} for result in results
         ]
 

@@ -33,6 +33,8 @@ _PROVIDER, _AGENT = "fairtrial", "trial"
 _KEY = "FAIRTRIAL_MODEL_KEY"
 _TOOLS_RETURN = 50_000  # tokens that the results of one step are taken to have at most
 _DOWNLOADS = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "SHARE", "PRUNE")
+# How the errors of calls begin that its permissions or its user forbade.
+_DENIALS = ("The user has specified a rule which prevents", "The user rejected permission")
 _OFF = (*_DOWNLOADS, "PROJECT_CONFIG", "CLAUDE_CODE", "EXTERNAL_SKILLS")
 _FINISHED = {"stop": "stop", "length": "length", "content-filter": "content_filter"}
 # In a new home it would install its plug-ins first; these say that it has.
@@ -146,6 +148,9 @@ class Opencode(AgentProgram):
             record.used(usage)
             record.turns = (record.turns or 0) + 1
             record.ending = str(part.get("reason"))
+            # It tells its model that this was the last step, but does not stop one that goes on with its tools.
+            if record.ending == "tool-calls" and record.turns == self.options.max_turns:
+                return self.out_of_turns(session)
             return self._over_budget(session, usage)
         elif kind == "error":
             error = event.get("error") or {}
@@ -163,7 +168,8 @@ class Opencode(AgentProgram):
             times = state.get("time") or {}
             took = times["end"] - times["start"] if {"start", "end"} <= times.keys() else None
             result = str(state.get("error" if error else "output") or "")
-            session.record.returned(name, result, error=error, duration_ms=took)
+            rejected = error and result.startswith(_DENIALS)
+            session.record.returned(name, result, error=error, rejected=rejected, duration_ms=took)
 
     def _over_budget(self, session: AgentSession, last: Usage) -> Failure | None:
         """Return a failure if the agent goes on and another call could cost more than it may.
@@ -177,6 +183,7 @@ class Opencode(AgentProgram):
         if allowance.bears(usage, prompt, self.options.max_output):
             return None
         message = f"another call could exceed the ${allowance.usd:.2g} reserved for this trial"
+        session.record.stopped("money", allowance.usd)
         return session.record.failure("steps", message)
 
     def conclude(self, session: AgentSession, ended: Ended) -> Answer | Failure:

@@ -21,10 +21,11 @@ from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.time_limit import time_limit
 from fairtrial.providers.bounds import Most, believed, maybe_billed, most_in_body
-from fairtrial.providers.conversation import Conversation, RequestedCall, Tool, ToolResult, Turn, read_turn
+from fairtrial.providers.conversation import Conversation, Turn, read_turn
 from fairtrial.providers.errors import Filtered
 from fairtrial.providers.params import supported_params
 from fairtrial.providers.streams import read_body
+from fairtrial.providers.tools import RequestedCall, Tool, ToolResult
 from fairtrial.providers.transport import HttpTarget
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ class ToolAgent(Target):
             most = most_in_body(self.spec, request, body, sent)
             longest = _MOST_OF_REPLY if most.completion is None else most.completion
             if request.allowance and not request.allowance.bears(session.spent, most.prompt, longest):
+                session.record.stopped("money", request.allowance.usd)
                 return session.failure(
                     "steps", f"another call could exceed the ${request.allowance.usd:.2g} reserved for this trial"
                 )
@@ -134,6 +136,7 @@ class ToolAgent(Target):
             if not turn.calls:
                 return session.answer(turn)
             session.conversation.add(turn, await session.call_all(turn.calls))
+        session.record.stopped("turns", self._options.max_steps)
         return session.failure("steps", f"no answer after {self._options.max_steps} steps")
 
     async def _turn(self, conversation: Conversation, body: bytes) -> Turn | Failure:
