@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from fairtrial.agents.record import Record
-from fairtrial.core.answer import Answer, Failure, Usage
+from fairtrial.core.answer import Answer, Failure, SoFar, Usage
+from fairtrial.core.events import LimitKind
 
 _STATUS_KINDS = {401: "auth", 403: "auth", 404: "model", 429: "rate_limited"}
 _ERROR_KINDS = {
@@ -17,14 +21,15 @@ _ERROR_KINDS = {
 }
 _RETRYABLE = {"rate_limited", "server", "mcp"}
 _UNCONNECTED = {"failed", "needs-auth", "disabled", "not listed"}
+_LIMITS: dict[str, LimitKind] = {"error_max_turns": "turns", "error_max_budget_usd": "money"}
 _FINISHED = {"end_turn": "stop", "max_tokens": "length"}
 
 
 class ClaudeMessages:
     """Reads the messages of one session into its record."""
 
-    def __init__(self, record: Record) -> None:
-        self._record = record
+    def __init__(self, record: Record, limits: Mapping[LimitKind, float | None]) -> None:
+        self._record, self._limits = record, limits
         self._usages: dict[str, dict[str, Any]] = {}  # by reply of the model, as far as reported
         self._error: str | None = None
         self._result: Any = None
@@ -94,20 +99,31 @@ class ClaudeMessages:
         done, record = self._result, self._record
         if done is None:
             return record.failure("crashed", "Claude Code ended without a result", retryable=True)
-        if done.is_error or done.subtype != "success":
+        limited = done.subtype in _LIMITS
+        if not limited and (done.is_error or done.subtype != "success"):
             return self._failed(done)
         for name in record.wanted:
-            if record.servers.get(name) == "pending" and not record.has_used(name):
+            if self._was_pending(name):
                 # Not retryable: asking until the tool is used would select answers.
                 message = f"the MCP server `{name}` was still connecting when the agent started"
                 return record.failure("mcp", message)
+        if limited:
+            kind = _LIMITS[done.subtype]
+            record.stopped(kind, self._limits.get(kind))
+            return record.unfinished()
         return record.answer(done.result or "", _FINISHED.get(done.stop_reason or "", done.stop_reason))
 
+    def _was_pending(self, server: str) -> bool:
+        return self._record.servers.get(server) == "pending" and not self._record.has_used(server)
+
+    def so_far(self) -> SoFar:
+        """Return what is known about a session that has not ended."""
+        so_far, servers = self._record.so_far(), self._record.servers
+        called = {call.get("server") for call in (so_far.trace or {}).get("tool_calls") or ()}
+        pending = any(servers.get(name) == "pending" and name not in called for name in self._record.wanted)
+        return msgspec.structs.replace(so_far, ready=so_far.ready and not pending)
+
     def _failed(self, done: Any) -> Failure:
-        if done.subtype in ("error_max_turns", "error_max_budget_usd"):
-            limit = "turn" if done.subtype == "error_max_turns" else "cost"
-            message = f"no answer: stopped after {done.num_turns} turns at its {limit} limit"
-            return self._record.failure("steps", message)
         status = done.api_error_status
         kind = _STATUS_KINDS.get(status) or ("server" if status and status >= 500 else None)
         kind = kind or _ERROR_KINDS.get(self._error or "", "crashed")
@@ -115,10 +131,10 @@ class ClaudeMessages:
         message = "Claude Code: " + (" ".join(filter(None, reasons)) or done.subtype)
         return self._record.failure(kind, message, retryable=kind in _RETRYABLE)
 
-    def failure_of(self, error: Exception, errors: list[str]) -> Failure:
+    def failure_of(self, error: Exception, errors: list[str]) -> Answer | Failure:
         """Turn an SDK exception into a failure; an earlier failed result is more informative, and is preferred."""
         if self._result is not None and (self._result.is_error or self._result.subtype != "success"):
-            return self._failed(self._result)
+            return self.result()
         output = " ".join(" ".join(errors).split())[-1500:]
         message = f"Claude Code: {error}" + (f"; it wrote: {output}" if output else "")
         return self._record.failure("crashed", message)

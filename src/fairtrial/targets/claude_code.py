@@ -148,8 +148,8 @@ class ClaudeCode(CodingAgent):
         from claude_agent_sdk import ClaudeSDKError, query
 
         record = Record([server.name for server in request.mcp])
-        log = ClaudeMessages(record)
-        request.journal.read = record.so_far
+        log = ClaudeMessages(record, {"turns": self.options.max_turns, "money": self._most_usd(request)})
+        request.journal.read = log.so_far
         errors: list[str] = []
         messages = query(prompt=request.input, options=self._sdk_options(request, folder, errors))
         try:
@@ -176,7 +176,6 @@ class ClaudeCode(CodingAgent):
         configs |= options.sdk.get("mcp_servers") or {}
         (folder / "mcp.json").write_bytes(msgspec.json.encode({"mcpServers": configs}))
         (folder / "system.txt").write_text(request.system, "utf-8")
-        limits = [options.max_budget_usd, request.allowance.usd if request.allowance else None]
         settings: dict[str, Any] = {
             "tools": [*options.tools, *(["Skill"] if skills else [])],
             "allowed_tools": [*options.tools, *(f"mcp__{name}" for name in configs)],
@@ -198,12 +197,17 @@ class ClaudeCode(CodingAgent):
             model=self.spec.model or options.model,
             effort=options.effort,
             max_turns=options.max_turns,
-            max_budget_usd=min((limit for limit in limits if limit is not None), default=None),
+            max_budget_usd=self._most_usd(request),
             cwd=str(work),
             cli_path=str(self._enclosed(request, folder, environment)),
             env=_kept(environment),
             stderr=lambda line: errors.append(line) if len(errors) < 200 else None,
         )
+
+    def _most_usd(self, request: Request) -> float | None:
+        """Return what a session may cost: by the suite, and by what is reserved for it."""
+        limits = [self.options.max_budget_usd, request.allowance.usd if request.allowance else None]
+        return min((limit for limit in limits if limit is not None), default=None)
 
     def _enclosed(self, request: Request, folder: Path, environment: dict[str, str]) -> Path:
         """Return the script that starts the agent; in a sandbox, it is the trial's own, and some variables change."""

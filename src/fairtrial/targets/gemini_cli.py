@@ -100,8 +100,8 @@ class GeminiCli(AgentProgram):
     def conclude(self, session: AgentSession, ended: Ended) -> Answer | Failure:
         record = session.record
         if ended.code == _TOO_MANY_TURNS:
-            limit = self.options.max_turns
-            return record.failure("steps", f"no answer: stopped after {limit} turns at its turn limit")
+            record.stopped("turns", self.options.max_turns)
+            return record.unfinished()
         if record.ending == "":
             return record.answer(record.last_text)
         # Whatever its exit code says: it is 0 also where it was stopped, or where the model's reply broke off.
