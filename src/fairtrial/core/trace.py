@@ -77,7 +77,7 @@ def with_views(trace: dict[str, Any] | None) -> dict[str, Any] | None:
     events = _stored_events(trace)
     if trace is None or events is None:
         return trace
-    calls = {} if trace.get("not_told") else {"tool_calls": msgspec.to_builtins(tool_calls(events))}
+    calls = {} if trace.get("not_told") else {"tool_calls": msgspec.to_builtins(list(tool_calls(events)))}
     rest = {name: value for name, value in trace.items() if name not in _VIEWS}
     return {**calls, "messages": _messages(events), **rest}
 

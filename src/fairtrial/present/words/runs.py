@@ -315,7 +315,8 @@ def _cost_notes(summary: RunSummary) -> list[str]:
 
 def _price_notes(summary: RunSummary) -> list[str]:
     """Say how to make unknown costs known; for an abandoned session nothing would."""
-    unpriced = [arm for arm in summary.arms if arm.cost.unknown and arm.trials - arm.waiting > arm.failed]
+    abandoned = {arm.arm: arm.failed + arm.limits.get("time", 0) for arm in summary.arms}
+    unpriced = [arm for arm in summary.arms if arm.cost.unknown and arm.trials - arm.waiting > abandoned[arm.arm]]
     notes = []
     if any(arm.prompt_tokens and not arm.cost.charged for arm in unpriced):
         notes.append("Add the price under `prices:` to see it.")
