@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any
+
+from fairtrial.core.time_limit import time_limit
 
 
 def limit_reached_when(true: Callable[[], bool]) -> Callable[[float], Any]:
     """A `time_limit` for `fairtrial.engine.ladder` that is reached as soon as this is true."""
 
-    @asynccontextmanager
-    async def time_limit(_: float) -> AsyncIterator[None]:
-        async with asyncio.timeout(None) as timeout:
-            waiting = asyncio.create_task(_expire(timeout, true))
-            try:
-                yield
-            finally:
-                waiting.cancel()
+    class Reached(time_limit):
+        async def __aenter__(self) -> None:
+            await super().__aenter__()
+            self._timer.cancel()
+            self._look()
 
-    return time_limit
+        def _look(self) -> None:
+            if true():
+                self._left = 0.0
+                self._begin_step()
+            else:
+                self._timer = self._loop.call_later(0.02, self._look)
 
-
-async def _expire(timeout: asyncio.Timeout, true: Callable[[], bool]) -> None:
-    while not true():
-        await asyncio.sleep(0.02)
-    timeout.reschedule(asyncio.get_running_loop().time())
+    return Reached

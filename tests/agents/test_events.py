@@ -193,7 +193,6 @@ class TestEveryAgent:
         ),
         ("gemini_cli", [{"type": "result", "status": "error", "error": {"message": "no"}}], 173, "rate_limited", True),
         ("gemini_cli", [{"type": "result", "status": "error", "error": {"message": "no"}}], 244, "server", True),
-        ("gemini_cli", [{"type": "init"}], 53, "steps", False),
         ("opencode", [{"type": "error", "error": {"data": {"message": "no", "statusCode": 500}}}], 1, "server", True),
         ("opencode", [{"type": "error", "error": {"name": "Unknown"}}], 1, "crashed", False),
         ("opencode", [part("step_finish", reason="unknown", tokens={})], 0, "stream", True),
@@ -210,8 +209,27 @@ async def test_an_endless_agent_is_stopped(tmp_path):
         {"type": "item.started", "item": {"id": f"i{n}", "type": "mcp_tool_call", "server": "graph", "tool": "search"}}
         for n in range(3)
     ]
-    failure = await ask("codex", program(tmp_path, calls, more="sleep 3600"), max_turns=2)
-    assert (failure.kind, len(failure.trace["tool_calls"])) == ("steps", 3) and "2 turns" in failure.message
+    said = {"type": "item.completed", "item": {"id": "m", "type": "agent_message", "text": "Looking."}}
+    answer = await ask("codex", program(tmp_path, [said, *calls], more="sleep 3600"), max_turns=2)
+    assert (answer.limit, answer.limit_value, answer.text) == ("turns", 2, "Looking.")
+    assert len(answer.trace["tool_calls"]) == 3 and answer.trace["events"][-1]["type"] == "limit"
+
+
+async def test_gemini_cli_says_that_it_had_no_turns_left(tmp_path):
+    said = [{"type": "init"}, {"type": "message", "role": "assistant", "content": "Looking."}]
+    answer = await ask("gemini_cli", program(tmp_path, said, 53), max_turns=7)
+    assert (answer.limit, answer.limit_value, answer.text) == ("turns", 7, "Looking.")
+    assert answer.trace["events"][-1]["kind"] == "turns"
+
+
+@pytest.mark.parametrize(("calls", "kind"), [(0, "Failure"), (1, "Answer")])
+async def test_whoever_fills_the_context_of_its_model_has_reached_a_limit(tmp_path, calls, kind):
+    """A question that is too long by itself is a failure; what an agent read on top of it is its own doing."""
+    read = {"type": "tool_use", "part": {"tool": "read", "callID": "1", "state": {"status": "completed"}}}
+    data = {"message": "This model's maximum context length is 8192 tokens", "statusCode": 400}
+    result = await ask("opencode", program(tmp_path, [read] * calls + [{"type": "error", "error": {"data": data}}], 1))
+    assert type(result).__name__ == kind, result
+    assert (result.limit if calls else result.kind) == ("tokens" if calls else "context")
 
 
 async def test_opencode_is_stopped_before_it_costs_too_much(tmp_path):
@@ -221,8 +239,8 @@ async def test_opencode_is_stopped_before_it_costs_too_much(tmp_path):
         def bears(self, spent, prompt_bytes, completion_tokens):
             return spent.prompt < 100
 
-    failure = await ask("opencode", program(tmp_path, OPENCODE, more="sleep 3600"), allowance=Poor())
-    assert failure.kind == "steps" and "reserved for this trial" in failure.message and failure.usage.prompt == 100
+    answer = await ask("opencode", program(tmp_path, OPENCODE, more="sleep 3600"), allowance=Poor())
+    assert (answer.limit, answer.limit_value, answer.usage.prompt) == ("money", 0.01, 100)
 
 
 class TestSettings:

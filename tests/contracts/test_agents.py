@@ -21,6 +21,7 @@ from tests import forks
 from tests.lazily import Library
 from tests.processes import ended, new_mark
 from tests.programs import needed
+from tests.scripted import Say, Turn
 from tests.targets.test_agents import CASES, FACTS, hanging
 
 psutil = Library("psutil")
@@ -180,6 +181,23 @@ async def _kill_minus_nine_leaves_a_journal_and_no_process(path, agent, mark, te
     assert "it was waiting for facts.lookup" in page and "{'topic': 'code'} did not finish" in page.replace(
         "(", ""
     ).replace(")", "")
+
+
+async def test_who_has_no_turns_left_is_scored_by_what_is_there(run_suite, model, agent):
+    """The file that a check looks for is in place when the agent, which never comes to an end, is stopped."""
+    await model(lambda turn: Say("Once more.", ((_lookup(turn), {"topic": "code"}),)))
+    agent["options"] = {**agent["options"], "max_turns": 2}
+    server = {"command": sys.executable, "args": [FACTS], "env": {"LEAVES": "{{ workspace }}/answer.txt"}}
+    check = {"type": "check", "command": "grep -qx 4711 answer.txt"}
+    run = await run_suite(**{**suite(agent, server), "scorer": check}, workspace={})
+    (trial,) = run.trials()
+    assert (trial.limit, trial.limit_value, trial.score) == ("turns", 2, 1.0), trial.failure_message
+    assert [event["kind"] for event in trial.trace["events"] if event["type"] == "limit"] == ["turns"]
+    assert run.arms[0].limits == {"turns": 1}
+
+
+def _lookup(turn: Turn) -> str:
+    return next(name for name in turn.tools if name.endswith("lookup"))
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")

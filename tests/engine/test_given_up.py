@@ -149,7 +149,8 @@ async def test_what_a_program_wrote(tmp_path):
 
 
 class TestInARun:
-    async def test_a_function_keeps_its_steps(self, run_suite, tmp_path, capsys):
+    @pytest.mark.parametrize("on_limit", ["check", "fail"])
+    async def test_a_function_keeps_its_steps(self, run_suite, tmp_path, capsys, on_limit):
         (tmp_path / "sleepy.py").write_text(
             "import asyncio\n"
             "async def query(user_query, system_prompt, mcp_servers, steps):\n"
@@ -157,9 +158,10 @@ class TestInARun:
             "    steps.append({'name': 'wait_for_it', 'args': {'for': 'ever'}})\n"
             "    await asyncio.Event().wait()\n"
         )
-        run = await run_suite(targets=["python:sleepy:query"], cases=CASES, timeout=0.05)
+        run = await run_suite(targets=["python:sleepy:query"], cases=CASES, timeout=0.05, on_limit=on_limit)
         (trial,) = run.trials()
-        assert (trial.failure_kind, trial.attempts, trial.cost_usd) == ("timeout", 1, None)
+        failed = "timeout" if on_limit == "fail" else None
+        assert (trial.failure_kind, trial.attempts, trial.cost_usd) == (failed, 1, None)
         assert [call["tool"] for call in trial.trace["tool_calls"]] == ["read", "wait_for_it"]
         assert _run(["show", "--store", run.store.address]) == 0
         assert "prices:" not in capsys.readouterr().out

@@ -17,6 +17,8 @@ BEHAVE = "" if UNTIL and Path(UNTIL).exists() else os.environ.get("BEHAVE", "")
 
 def lookup(topic: str) -> str:
     """What is known about a topic."""
+    if "LEAVES" in os.environ:  # a file that shows that it was asked
+        Path(os.environ["LEAVES"]).write_text("4711")
     if BEHAVE == "error":
         raise ValueError("the shelf is empty")
     if BEHAVE == "die":

@@ -248,14 +248,17 @@ class TestToolAgent:
 
     async def test_it_stops_somewhere(self, run_suite, model):
         await model(lambda turn: Say("", (("facts__add", {"a": 1, "b": 1}),)))
-        run = await run_suite(
-            targets=[{"target": "tool-agent:anthropic:m", "options": {"max_steps": 3}}],
-            mcp_servers={"facts": facts()},
-            conditions={"with-facts": {"mcp": ["facts"]}},
-            cases=CASES,
-        )
-        (trial,) = run.trials()
-        assert (trial.failure_kind, trial.failure_message) == ("steps", "no answer after 3 steps")
+        keys = {
+            "targets": [{"target": "tool-agent:anthropic:m", "options": {"max_steps": 3}}],
+            "mcp_servers": {"facts": facts()},
+            "conditions": {"with-facts": {"mcp": ["facts"]}},
+            "cases": CASES,
+        }
+        (trial,) = (await run_suite(**keys)).trials()
+        assert (trial.limit, trial.limit_value, trial.score, trial.completion_tokens) == ("turns", 3, 0.0, 21)
+        (trial,) = (await run_suite(**keys, on_limit="fail")).trials()
+        assert trial.failure_kind == "steps"
+        assert trial.failure_message == "no answer: stopped at its turn limit after 3 turns"
         assert trial.completion_tokens == 21
 
     async def test_tools_with_names_alike_and_results_of_all_kinds(self, run_suite, model):
@@ -512,7 +515,8 @@ class TestClaudeCode:
         assert trial.failure_kind == kind, trial.failure_message
 
     @pytest.mark.slow
-    async def test_a_hanging_server_beside_the_suite(self, run_suite, model, tmp_path, monkeypatch):
+    @pytest.mark.parametrize("on_limit", ["check", "fail"])
+    async def test_a_hanging_server_beside_the_suite(self, run_suite, model, tmp_path, monkeypatch, on_limit):
         """Relative arguments mean the suite's folder; it meets the time limit, and not even a wrapper leaves anybody."""
         await model()
         mark, hangs = new_mark(), tmp_path / "hangs"
@@ -525,10 +529,13 @@ class TestClaudeCode:
             mcp_servers={"facts": {"command": "./wrap.sh", "env": {"BEHAVE": "hang", "HANGS": str(hangs)}}},
             conditions={"with-facts": {"mcp": ["facts"]}},
             cases=CASES,
-            retry={"timeouts": 0},
+            on_limit=on_limit,
         )
         (trial,) = run.trials()
-        assert trial.failure_kind == "timeout", trial.failure_message
+        kind = "timeout" if on_limit == "fail" else None
+        assert trial.failure_kind == kind, trial.failure_message
+        assert trial.limit == ("time" if kind is None else None)
+        assert [call["unfinished"] for call in trial.trace["tool_calls"]] == [True]
         await _gone(mark)
 
     @pytest.mark.slow
@@ -541,7 +548,7 @@ class TestClaudeCode:
             cases=CASES,
         )
         (trial,) = run.trials()
-        assert trial.failure_kind == "steps", trial.failure_message
+        assert (trial.limit, trial.limit_value, trial.score) == ("turns", 2, 0.0), trial.failure_message
         assert trial.trace["tool_calls"] and trial.cost_usd is None and trial.completion_tokens
 
 

@@ -119,8 +119,8 @@ class AgentProgram(CodingAgent):
         """Write what the agent reads in its home, and return how it is started."""
         raise NotImplementedError
 
-    def take(self, event: dict[str, Any], session: AgentSession) -> Failure | None:
-        """Record one event; return a failure if there is no point in going on."""
+    def take(self, event: dict[str, Any], session: AgentSession) -> Answer | Failure | None:
+        """Record one event; return what the session came to if there is no point in going on."""
         raise NotImplementedError
 
     def conclude(self, session: AgentSession, ended: Ended) -> Answer | Failure:
@@ -216,33 +216,35 @@ class AgentProgram(CodingAgent):
         """Follow a session to its end, and leave nothing of it behind."""
         errors = Tail(process.stderr)
         try:
-            failure, _, _ = await asyncio.gather(
+            stopped, _, _ = await asyncio.gather(
                 self._listen(process, session), errors.read(), feed(process.stdin, stdin.encode())
             )
             await process.wait()
         finally:
             await end(process)
-        return failure or self._concluded(session, Ended(process.returncode or 0, "", errors.text()))
+        if isinstance(stopped, Failure):
+            return stopped
+        return self._concluded(session, Ended(process.returncode or 0, "", errors.text()), stopped)
 
-    async def _listen(self, process: Process, session: AgentSession) -> Failure | None:
+    async def _listen(self, process: Process, session: AgentSession) -> Answer | Failure | None:
         """Record the events of a session; end it at the first that makes going on pointless."""
-        failure = None
+        stopped: Answer | Failure | None = None
         try:
             async for line in lines(process.stdout, _MAX_EVENT):
                 event = _event(line)
-                failure = self.take(event, session) if event else None
-                if failure is not None:
+                stopped = self.take(event, session) if event else None
+                if stopped is not None:
                     break
         except (ValueError, TypeError, LookupError, AttributeError) as error:  # another version may tell other things
-            failure = session.record.failure("malformed", f"an event of {self.title} cannot be read: {error}")
-        if failure is not None and process.returncode is None:
+            stopped = session.record.failure("malformed", f"an event of {self.title} cannot be read: {error}")
+        if stopped is not None and process.returncode is None:
             process.terminate()
-        return failure
+        return stopped
 
-    def _concluded(self, session: AgentSession, ended: Ended) -> Answer | Failure:
+    def _concluded(self, session: AgentSession, ended: Ended, stopped: Answer | None) -> Answer | Failure:
         record = session.record
         unconnected = record.unconnected()
-        result = self.conclude(session, ended)
+        result = stopped or self.conclude(session, ended)
         if unconnected and (isinstance(result, Answer) or result.kind == "crashed"):
             reason = _shortened(ended.errors) if isinstance(result, Answer) else result.message
             message = f"the MCP server `{unconnected}` did not connect" + (f": {reason}" if reason else "")
@@ -253,27 +255,32 @@ class AgentProgram(CodingAgent):
             return msgspec.structs.replace(result, message=f"{result.message} ({confinement})")
         return result
 
-    def turns_over(self, session: AgentSession) -> Failure | None:
-        """Return a failure if the agent has taken all its turns, and its tools have returned: it would go on now."""
+    def turns_over(self, session: AgentSession) -> Answer | None:
+        """Return what the agent came to if it has taken all its turns, and its tools have returned: it would go on."""
         limit = self.options.max_turns
         if limit is None or session.record.waits or session.record.rounds < limit:
             return None
         return self.out_of_turns(session)
 
-    def out_of_turns(self, session: AgentSession) -> Failure:
-        """Return the failure of a session whose agent has taken all its turns, and note the limit."""
-        limit = self.options.max_turns
-        session.record.stopped("turns", limit)
-        return session.record.failure("steps", f"no answer: stopped after {limit} turns at its turn limit")
+    def out_of_turns(self, session: AgentSession) -> Answer:
+        """Return what an agent came to that has taken all its turns, and note the limit."""
+        session.record.stopped("turns", self.options.max_turns)
+        return session.record.unfinished()
 
-    def failed(self, session: AgentSession, message: str, status: int | None = None) -> Failure:
-        """Return the failure that a message of the agent, with the HTTP status of its model, stands for."""
+    def failed(self, session: AgentSession, message: str, status: int | None = None) -> Answer | Failure:
+        """Return what a message of the agent, with the HTTP status of its model, stands for: a failure mostly.
+
+        An agent that has filled the context of its model with what it read has reached a limit.
+        """
         text = f"{self.title}: {_shortened(message)}"
         if status is None:
             return session.record.failure("crashed", text)
         meaning = error_of_status(status, message.encode())
         if isinstance(meaning, Filtered):
             return session.record.failure("refused", text)
+        if meaning.kind == "context" and session.record.steps:
+            session.record.stopped("tokens")
+            return session.record.unfinished()
         return session.record.failure(meaning.kind, text, retryable=meaning.retryable)
 
 

@@ -45,6 +45,7 @@ class Record:
         self.usage: Usage | None = None  # of the whole session, as far as reported
         self.cost_usd: float | None = None
         self.ending: str | None = None  # how the agent says that it ended, in its own words
+        self.limit: tuple[LimitKind, float | None] | None = None  # which ended its work
         self._notes = notes
         self._started = time.perf_counter()
         self._first: float | None = None
@@ -81,7 +82,8 @@ class Record:
         self._add(NoteEvent(text=text, **self._place()))
 
     def stopped(self, kind: LimitKind, limit: float | None = None) -> None:
-        """Record that the agent reached a limit."""
+        """Record that the agent reached a limit, which ended its work."""
+        self.limit = (kind, limit)
         self._add(LimitEvent(kind=kind, limit=limit, **self._place()))
 
     def call(self, name: str, tool: str, server: str | None, arguments: Any, *, within: str = "") -> None:
@@ -222,11 +224,25 @@ class Record:
 
     def so_far(self) -> SoFar:
         """Return what is known about a session that has not ended."""
-        return SoFar(doing=waiting_for(tool_calls(self.events())), usage=self.usage, trace=self.trace())
+        unconnected = self.unconnected()
+        return SoFar(
+            doing=waiting_for(tool_calls(self.events())),
+            usage=self.usage,
+            trace=self.trace(),
+            text=self.last_text,
+            ready=unconnected is None,
+        )
+
+    def unfinished(self) -> Answer:
+        """Return what an agent came to that reached a limit: what it said last."""
+        return self.answer(self.last_text, None)
 
     def answer(self, text: str, finish_reason: str | None = "stop") -> Answer:
         """Return the agent's answer with the record of the session."""
+        limit, value = self.limit or (None, None)
         return Answer(
+            limit=limit,
+            limit_value=value,
             text=text,
             finish_reason=finish_reason,
             usage=self.usage,

@@ -97,6 +97,7 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     statistics: dict[str, Measured | None] = {}  # of `stats.per_arm`, by name
     left_out: list[str] = []  # parameters that its server has refused, and that were left out from then on
     answered_by: list[str] = []  # other models than the one that was asked, by their replies
+    limits: dict[str, int] = {}  # how many trials ended at a limit of the agent, by its kind
     passes: list[Passes] = []  # where answers are right or wrong, and cases have repeats
 
     @property
@@ -213,6 +214,7 @@ def summarise(run: StoredRun, baseline: str | None = None) -> RunSummary:
                 unscored=total.unscored,
                 waiting=planned[arm.position] - total.scored - total.failed - total.unscored,
                 truncated=total.truncated,
+                limits=total.limits,
                 refused=total.refused,
                 filtered=total.filtered,
                 passed_automatically=total.passed_automatically,

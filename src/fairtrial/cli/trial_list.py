@@ -22,6 +22,7 @@ from fairtrial.core.experiment import show_expected
 from fairtrial.core.formatting import number
 from fairtrial.core.place import Place
 from fairtrial.core.registry import nearest
+from fairtrial.present.words.limits import trial_limit
 from fairtrial.reports.json import trial_document
 from fairtrial.store.browsing import positions_of
 from fairtrial.store.case_kinds import KINDS, kinds_of_plan
@@ -178,6 +179,7 @@ def _print_block(console: Any, trial: TrialRecord, *, repeats: bool, full: bool)
         "question": trial.input,
         "expected": show_expected(trial.expected),
         "answer": trial.answer,
+        "limit": trial_limit(trial) or None,
         "reason": reason,
         "note": None if reason else trial.notes,
     }

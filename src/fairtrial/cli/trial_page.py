@@ -17,6 +17,7 @@ from fairtrial.cli.layout import FIRST, LOUD, QUIET, print_commands, print_facts
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.formatting import cost_fact, milliseconds, number
 from fairtrial.present.word_diff import word_diff
+from fairtrial.present.words.limits import trial_limit
 from fairtrial.store.browsing import CaseQuery, ordered_cases, positions_of
 from fairtrial.text.printable import counted, printable
 
@@ -40,6 +41,7 @@ def print_trial(run: Run, trial: TrialRecord) -> None:
     console.print()
     print_text(console, "asked", trial.input)
     _print_answer(console, show_expected(trial.expected) or None, trial.answer)
+    print_text(console, "limit", trial_limit(trial) or None)
     print_text(console, "reason", trial.failure_message or trial.unscored_message, LOUD)
     for reason in trial.tried:
         print_text(console, "tried", reason, LOUD)

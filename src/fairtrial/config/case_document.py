@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from fairtrial.core.amounts import MOST_REPEATS, not_finite
+from fairtrial.core.events import OnLimit
 from fairtrial.core.extraction import Extraction
 from fairtrial.webpage.checks import Check
 
@@ -151,6 +152,15 @@ class ToolEntry(Keys, frozen=True, kw_only=True):
     ] = None
 
 
+OnLimitEntry = Annotated[
+    OnLimit | None,
+    Meta(
+        description="What it is if an agent reaches a limit (time, turns, tokens, money): what is there is scored "
+        "(check, the default), 0 (wrong), or a failure (fail)."
+    ),
+]
+
+
 class CaseSettings(Keys, frozen=True, kw_only=True):
     """What a case may say in addition to its question; under `case_defaults`, for all cases."""
 
@@ -180,6 +190,7 @@ class CaseSettings(Keys, frozen=True, kw_only=True):
     ] = None
     params: ParamsEntry | None = None
     repeats: Repeats | None = None
+    on_limit: OnLimitEntry = None
     targets: Annotated[list[str], Meta(description="The targets that are asked, by `id`; default: all.")] = []
     conditions: Annotated[
         list[str], Meta(description="The conditions (or prompts) under which it is asked; default: all.")

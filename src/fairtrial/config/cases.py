@@ -45,6 +45,7 @@ def inline_case(entry: CaseEntry, index: int, folder: Path, *, fetch: bool) -> C
         repeats=entry.repeats,
         targets=tuple(entry.targets),
         conditions=tuple(entry.conditions),
+        on_limit=entry.on_limit,
         metadata=_metadata(entry, folder),
         position=index,
         vars=entry.vars,

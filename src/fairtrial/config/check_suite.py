@@ -212,6 +212,7 @@ def _settings(document: SuiteDocument, options: RunOptions) -> Settings:
         retry=document.retry,
         prices=document.prices,
         on_refusal=document.on_refusal,
+        solved=document.solved,
         primary_metric=primary,
         largest=document.largest if document.largest is None or primary else document.largest / 100,
         gate=document.gate,

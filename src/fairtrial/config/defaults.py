@@ -19,7 +19,7 @@ from fairtrial.text.printable import name_problem
 
 KEY = "case_defaults"
 _ALSO_IN_ROWS = ("category", "difficulty", "cluster", "scorer")
-_NEVER_IN_ROWS = ("extract", "params", "repeats", "targets", "conditions")
+_NEVER_IN_ROWS = ("extract", "params", "repeats", "on_limit", "targets", "conditions")
 
 
 def with_case_defaults(source: SuiteSource, document: SuiteDocument) -> SuiteDocument:

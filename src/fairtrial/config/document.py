@@ -12,6 +12,7 @@ from fairtrial.config.case_document import (
     CaseEntry,
     CaseSettings,
     Keys,
+    OnLimitEntry,
     ParamsEntry,
     Prompt,
     Repeats,
@@ -47,6 +48,7 @@ class TargetEntry(Keys, frozen=True, kw_only=True):
     ] = []
     extract: Annotated[Extraction | None, Meta(description="Which part of its answers is scored.")] = None
     workspace: Workspace = None
+    on_limit: OnLimitEntry = None
 
     def find_problems(self) -> Iterator[tuple[tuple[str, ...], str]]:
         """Yield where a number is none that a machine could have."""
@@ -321,6 +323,10 @@ class SuiteDocument(Keys, frozen=True, kw_only=True):
         Literal["wrong", "unscored", "right"],
         Meta(description="The score of a refusal or of a filtered answer: 0, no score, or 100."),
     ] = "wrong"
+    on_limit: OnLimitEntry = None
+    solved: Annotated[
+        float, Meta(gt=0, le=1, description="The score from which on a trial counts as solved; 1 is full marks.")
+    ] = 1.0
     primary_metric: Annotated[str | None, Meta(description="The metric used in comparisons; default: the score.")] = (
         None
     )

@@ -17,6 +17,7 @@ from fairtrial.config.rows import COLUMNS, ROW_KEYS, GivenRows, is_frame, plain_
 from fairtrial.config.source import SuiteSource
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, ProblemsError
+from fairtrial.core.events import OnLimit
 from fairtrial.core.fingerprint import code_hash
 from fairtrial.core.functions import MARK, Function, importable_name, is_given, own_name, plain_name
 from fairtrial.core.options import Path as KeyPath
@@ -51,6 +52,7 @@ class Case:
         choices: The choices of a multiple-choice question.
         params: Sampling parameters, such as `{"temperature": 0}`.
         repeats: How many times it is answered.
+        on_limit: What a limit is that an agent reaches: `check`, `wrong` or `fail`.
         targets: The targets that are asked, by `id`; default: all.
         conditions: The conditions (or prompts) under which it is asked; default: all.
         checks: What a page must do, for `browser` and `code_judge`.
@@ -74,6 +76,7 @@ class Case:
     choices: Sequence[str] | None = None
     params: Mapping[str, Any] | None = None
     repeats: int | None = None
+    on_limit: OnLimit | None = None
     targets: Sequence[str] | None = None
     conditions: Sequence[str] | None = None
     checks: Sequence[Mapping[str, Any]] | None = None

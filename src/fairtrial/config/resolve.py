@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from fairtrial.config.case_document import CaseSettings, ParamsEntry
 from fairtrial.config.conditions import check_condition_names, chosen_conditions
 from fairtrial.config.document import ConditionEntry, SuiteDocument, TargetEntry
@@ -54,6 +56,7 @@ def resolve_arms(source: SuiteSource, document: SuiteDocument, options: RunOptio
                 workspace=workspace,
                 repeats=options.repeats or _nearest(document.repeats, entry.repeats, condition_entry.repeats),
                 position=len(arms),
+                on_limit=entry.on_limit or document.on_limit or msgspec.UNSET,
             )
             if any(other.name == arm.name for other in arms):
                 source.problem(path, f"duplicate arm `{arm.name}`: give each target its own `id`")

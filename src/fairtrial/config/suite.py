@@ -16,6 +16,7 @@ from fairtrial.config.python import Made, Scorer, Target, as_yaml
 from fairtrial.config.run_options import RunOptions
 from fairtrial.config.source import SuiteSource
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.events import OnLimit
 from fairtrial.core.registry import nearest
 from fairtrial.core.variables import Variables
 
@@ -45,6 +46,8 @@ class Suite(CheckedSuite):
         vars: Mapping[str, Any] | None = None,
         extract: str | Mapping[str, Any] | None = None,
         on_refusal: Literal["wrong", "unscored", "right"] | None = None,
+        on_limit: OnLimit | None = None,
+        solved: float | None = None,
         primary_metric: str | None = None,
         largest: float | None = None,
         cluster_by: Literal["question"] | None = None,
@@ -94,6 +97,8 @@ class Suite(CheckedSuite):
             vars: Values for templates, `{{ name }}` in prompts.
             extract: Which part of an answer is scored.
             on_refusal: The score of a refusal: 0, none, or 1.
+            on_limit: What a limit is that an agent reaches: `check` scores what is there, `wrong` is 0, or `fail`.
+            solved: The score, from 0 to 1, from which on a trial counts as solved; default: 1, full marks.
             primary_metric: The metric used in comparisons; default: the score.
             cluster_by: `question`: cases that ask the same, word for word, are one cluster.
             looks: Stop at one of this many planned looks, once the question is answered.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 import msgspec
 
 from fairtrial.core.batch import BatchPlace
 from fairtrial.core.chat import Message
-from fairtrial.core.events import Event
+from fairtrial.core.events import Event, LimitKind, OnLimit
 from fairtrial.core.experiment import McpServer
 from fairtrial.core.file import File
 from fairtrial.core.listening import NOBODY, Listener
@@ -73,6 +73,8 @@ class SoFar(msgspec.Struct, frozen=True, kw_only=True):
     doing: str = ""
     usage: Usage | None = None
     trace: dict[str, Any] | None = None
+    text: str = ""  # what it said last
+    ready: bool = True  # whether its MCP servers have started: a session without them is no outcome
 
 
 class Journal:
@@ -110,6 +112,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     embed: bool = False  # the answer's text must be the embedding of the input, as a JSON list
     allowance: Allowance | None = None  # what an agent, which makes many calls, may spend on this trial
     turnstile: Turnstile | None = None  # what an agent has to wait at before every call
+    on_limit: OnLimit = "fail"  # what a limit that an agent reaches is; of judges and users, always a failure
     journal: Journal = msgspec.field(default_factory=Journal)
     listener: Listener = NOBODY  # receives the answer while it is streamed
 
@@ -118,6 +121,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """A target's answer. Scorers look at `text`, a few of them at the rest; reasoning is only shown.
 
     finish_reason: stop, length (cut off at max_tokens), refusal, content_filter, tool_calls, or a provider's own value.
+
+    An agent that reached a limit says which (`limit`), and its text is what it said last: see `on_limit` of a suite.
     """
 
     text: str
@@ -130,6 +135,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     trace: dict[str, Any] | None = None
     cost_usd: float | None = None  # as the target reports it; when it is scored, of all attempts, if known
     changes: File | None = None  # what an agent changed in its workspace
+    limit: LimitKind | None = None  # the limit that ended an agent's work: time, turns, tokens or money
+    limit_value: float | None = None  # how high that limit is: seconds, turns, tokens, USD
+    given_up: bool = False  # abandoned while still running: `usage` is a lower bound, and more may be billed
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,7 +145,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     kinds: rate_limited, server, connection, files, stream, timeout, mcp (worth retrying) ·
     auth, model (this target is unusable) · context (the prompt is too long for the model) ·
-    refused, malformed, crashed, steps (an agent ran out of steps) ·
+    refused, malformed, crashed, steps (an agent ran out of turns, tokens or money, where that is a failure) ·
     workspace (it could not be made, or its changes cannot be kept) · budget, template, not_stored (no call was made) ·
     expired, cancelled, lost (a request in a batch) · pending (it is in a batch that cannot be read at the moment)
     """
@@ -179,6 +187,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     batched: tuple[BatchPlace, ...] = ()  # where its requests were, if they were sent in batches
 
 
+_LIMIT_NAMES = {"turns": "turn", "tokens": "token"}
 _FAILURE_WORDS = {
     "rate_limited": "rate limited",
     "server": "server error",
@@ -196,6 +205,20 @@ _FAILURE_WORDS = {
     "cancelled": "cancelled in a batch",
     "lost": "lost with a batch",
 }
+
+
+LIMITS: tuple[LimitKind, ...] = get_args(LimitKind)
+
+
+def limit_words(kind: str, value: float | None) -> str:
+    """Say at which limit an agent was stopped."""
+    if value is None:
+        return f"stopped at its {_LIMIT_NAMES.get(kind, kind)} limit"
+    if kind == "money":
+        return f"stopped at its money limit: another call could exceed ${value:.2g}"
+    unit = {"time": "s"}.get(kind) or (kind if value != 1 else kind.removesuffix("s"))
+    amount = f"{value:g}" if kind == "time" else f"{value:,.0f}"
+    return f"stopped at its {_LIMIT_NAMES.get(kind, kind)} limit after {amount} {unit}"
 
 
 def failure_words(kind: str) -> str:

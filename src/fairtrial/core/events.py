@@ -14,6 +14,7 @@ import msgspec
 
 Source = Literal["live", "recorded", "mock"]  # where a tool's result came from
 LimitKind = Literal["time", "turns", "tokens", "money"]
+OnLimit = Literal["check", "wrong", "fail"]  # what one is that an agent reaches: scored as it is, 0, or a failure
 ChangeKind = Literal["added", "modified", "removed"]
 
 

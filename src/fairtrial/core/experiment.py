@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from fairtrial.core.chat import Chat, Message, made_by_function, single
+from fairtrial.core.events import OnLimit
 from fairtrial.core.file import Attachment
 from fairtrial.core.skill import Skill
 from fairtrial.core.templates import fill
@@ -59,6 +60,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     turns: tuple[str, ...] = ()  # of a conversation: what the user says after `input`, each after an answer
     targets: tuple[str, ...] = ()  # the ids of those that are asked; empty: all
     conditions: tuple[str, ...] = ()  # the names of those under which it is asked; empty: all
+    on_limit: OnLimit | None = None  # None: as the target or the suite says
 
     @property
     def accepted(self) -> tuple[str, ...]:
@@ -349,6 +351,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     workspace: WorkspaceSpec | None = None
     repeats: int = 1
     position: int = 0
+    on_limit: OnLimit | msgspec.UnsetType = msgspec.UNSET  # by default, what is there is scored
 
     @property
     def chosen_params(self) -> dict[str, Any]:

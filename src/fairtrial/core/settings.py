@@ -124,6 +124,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     stop: StopSpec | None = None
     again: LookAgain | None = None
     on_refusal: Literal["wrong", "unscored", "right"] = "wrong"
+    solved: float = 1.0  # the score from which on a trial counts as solved
     primary_metric: str | None = None  # the metric that comparisons use; None: the score
     largest: float | None = None  # the largest difference by the primary metric that a case can show; of scores, 0–1
     gate: GateSpec | None = None  # what the run must satisfy before a merge

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _STEPS = 16
 _LONGEST_STEP = 1.0  # seconds
@@ -19,6 +21,16 @@ class time_limit:  # noqa: N801  # used like `asyncio.timeout`
     def __init__(self, seconds: float) -> None:
         self._left, self._step = seconds, min(seconds / _STEPS, _LONGEST_STEP)
         self._expired = False
+        self._pauses = 0
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Do not count the time in this block, roughly: whoever waits for others has not used it."""
+        self._pauses += 1
+        try:
+            yield
+        finally:
+            self._pauses -= 1
 
     async def __aenter__(self) -> None:
         task = asyncio.current_task()
@@ -37,7 +49,8 @@ class time_limit:  # noqa: N801  # used like `asyncio.timeout`
         self._timer = self._loop.call_later(min(self._step, self._left), self._end_step)
 
     def _end_step(self) -> None:
-        self._left -= min(self._loop.time() - self._begun, 2 * self._step)
+        if not self._pauses:
+            self._left -= min(self._loop.time() - self._begun, 2 * self._step)
         if self._left > 0:
             self._begin_step()
         else:

@@ -17,7 +17,10 @@ from fairtrial.core.events import (
     CallEvent,
     ChangeEvent,
     Event,
+    LimitEvent,
+    LimitKind,
     MessageEvent,
+    NoteEvent,
     ReasoningEvent,
     ResultEvent,
     as_data,
@@ -252,6 +255,18 @@ def with_changes(trace: Mapping[str, Any] | None, shown: Mapping[str, Any]) -> d
         for path in shown.get(how) or ()
     ]
     return {**result, "events": as_data([*events, *changes])}
+
+
+def with_limit(trace: Mapping[str, Any] | None, kind: LimitKind, value: float | None, note: str = "") -> dict[str, Any]:
+    """Return a trace whose events say that a limit ended the work, with a note on what was going on then."""
+    told = events_of(trace) or ()
+    if any(isinstance(event, LimitEvent) for event in told):
+        return dict(trace or {})
+    notes = [NoteEvent(text=note)] if note else []
+    # Nothing is known of the calls of one that told nothing, which is not the same as none.
+    unknown = {} if tells_calls(trace) else {"not_told": [1]}
+    events = as_data([*told, *notes, LimitEvent(kind=kind, limit=value)])
+    return with_views({**(trace or {}), **unknown, "events": events}) or {}
 
 
 # -- of calls --------------------------------------------------------------------------------------

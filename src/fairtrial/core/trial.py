@@ -10,7 +10,7 @@ import msgspec
 
 from fairtrial.core.answer import Answer, EarlierTurn, Request
 from fairtrial.core.chat import Chat, Message
-from fairtrial.core.events import Event
+from fairtrial.core.events import Event, OnLimit
 from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.file import File
 from fairtrial.core.ids import canonical_json
@@ -36,6 +36,11 @@ class Trial(msgspec.Struct, frozen=True):
     def place(self) -> Place:
         """Its position in the plan."""
         return Place(self.case.position, self.arm.position, self.repeat)
+
+    @property
+    def on_limit(self) -> OnLimit:
+        """What a limit is that its agent reaches; the most specific setting wins."""
+        return self.case.on_limit or self.arm.on_limit or "check"
 
     def request(
         self,
@@ -72,6 +77,7 @@ class Trial(msgspec.Struct, frozen=True):
             defaulted=self._defaulted(),
             repeat=self.repeat,
             stream=stream,
+            on_limit=self.on_limit,
         )
 
     def _defaulted(self) -> tuple[str, ...]:

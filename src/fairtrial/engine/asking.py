@@ -81,7 +81,7 @@ class Asking:
                 return _whole_conversation(_not_asked(Failure(kind="mcp", message=str(error))), turns)
             async with self._journals.follow(trial, request.journal) if self.is_agent(trial) else nullcontext():
                 outcome = await ladder.ask(msgspec.structs.replace(request, mcp=servers, listener=listener))
-            if isinstance(outcome.result, Failure) or self._is_last(trial, len(turns) + 1):
+            if isinstance(outcome.result, Failure) or outcome.result.limit or self._is_last(trial, len(turns) + 1):
                 return _whole_conversation(outcome, turns)
             turns.append(EarlierTurn(question=request.input, answer=outcome.result, cost=outcome.cost))
             await reports.turn_answered(trial, len(turns) - 1, turns[-1], outcome.cost)

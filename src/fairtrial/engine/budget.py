@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
 from fairtrial.core.money import UNKNOWN_USD, Cost
 
+_ROUNDING = 1 - 1e-9
 Keep = Callable[[float], Awaitable[None]]  # durably record how much may be spent in addition to what the rows say
 
 
@@ -32,6 +33,11 @@ class Need(msgspec.Struct, frozen=True):
     target: str = ""
     factor: float = 1.0
     capped: bool = False  # it stops by itself at what it was given, so the rest of the budget may be enough
+
+
+def usual(need: Need, highest_costs: Mapping[str, float]) -> float:
+    """Return what is reserved for a need where there is plenty, by what calls to its target have cost."""
+    return need.factor * highest_costs.get(need.target, math.inf) * _ROUNDING if need.target else need.usd
 
 
 class Budget:
@@ -80,6 +86,9 @@ class Budget:
         if highest is None:
             return unspent
         return min(unspent, need.factor * highest) if need.capped else need.factor * highest
+
+    def usual(self, need: Need) -> float:
+        return usual(need, self.highest_costs)
 
     def note_cost(self, target: str, usd: float) -> None:
         self.highest_costs[target] = max(self.highest_costs.get(target, 0.0), usd)

@@ -11,19 +11,28 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from typing import Protocol
 
 import msgspec
 
 from fairtrial.agents.workspace.making import WorkspaceError, Workspaces, kept_name
-from fairtrial.core.answer import NOT_STORED, Answer, Failure, Journal, Outcome, Request, SoFar, Usage
+from fairtrial.core.answer import (
+    LIMITS,
+    NOT_STORED,
+    Answer,
+    Failure,
+    Outcome,
+    Request,
+    SoFar,
+)
 from fairtrial.core.money import UNKNOWN_USD, Cost
 from fairtrial.core.settings import AGENT_TIMEOUT, MODEL_TIMEOUT, PriceSpec, Settings
 from fairtrial.core.target import Target
 from fairtrial.core.time_limit import time_limit
 from fairtrial.core.trace import with_changes
+from fairtrial.engine.agent_limits import Allowance, abandoned, by_its_limit, so_far_of, stopped
 from fairtrial.engine.budget import Need
 from fairtrial.engine.cancelling import raise_if_cancelled, to_the_end
 from fairtrial.engine.limits import Limiter
@@ -47,6 +56,9 @@ class Purse(Protocol):
 
     def settle(self, reserved: float, cost: Cost) -> None:
         """Replace a call's reservation by its actual cost."""
+
+    def usual(self, need: Need) -> float:
+        """Return what calls like this one are given where the budget is large enough; infinite if that is not known."""
 
     def note_cost(self, target: str, usd: float) -> None:
         """Note what a call to a target has cost."""
@@ -92,12 +104,23 @@ class Ladder:
         """cached: reuse the answer if an earlier run asked exactly the same."""
         if self._lookup is not None:
             answer = await self._lookup(request.trial_id)
-            if answer is not None:
+            if answer is not None and self._may_reuse(answer, request):
                 return Outcome(result=answer, cached=True, attempts=0, started_at=time.time())
         if self._settings.replay:
             failure = Failure(kind=NOT_STORED, message="no answer is stored, and with --replay nothing is asked")
             return Outcome(result=failure, attempts=0, started_at=time.time())
         return await self._retried(request)
+
+    def _may_reuse(self, answer: Answer, request: Request) -> bool:
+        """Return whether an answer that ended at a limit would end there again: other limits are part of a trial."""
+        if answer.limit is None:
+            return True
+        same = answer.limit == "time" and answer.limit_value == self._time_limit
+        return request.on_limit != "fail" and (same or answer.limit in ("turns", "tokens"))
+
+    @property
+    def _time_limit(self) -> float:
+        return self._settings.timeout or (AGENT_TIMEOUT if self._target.agent else MODEL_TIMEOUT)
 
     async def _retried(self, request: Request) -> Outcome:
         """retried: try again as often as the retry settings allow, adding up the cost of every attempt."""
@@ -138,21 +161,23 @@ class Ladder:
         raise_if_cancelled()
         if self._budget.limited or self._target.agent:
             await self._load_price()
-        reserved = await self._budget.reserve(self._need(request))
+        need = self._need(request)
+        reserved = await self._budget.reserve(need)
         if reserved is None:
             return Failure(kind="budget", message="budget reached: another call could exceed it"), Cost()
         cost, attempt = Cost(), _Attempt()
         if self._target.many_calls and self._budget.limited:
-            request = msgspec.structs.replace(request, allowance=_Allowance(reserved, self._price))
+            enough = reserved >= self._budget.usual(need)
+            request = msgspec.structs.replace(request, allowance=Allowance(reserved, self._price, enough))
         try:
             result = await self._limited(request, attempt)
             if self._pending_price is not None:
                 await to_the_end(self._load_price())  # the answer has been paid for: it must be stored
             result, cost = self._settled(request, result, reserved)
-            return result, cost
+            return by_its_limit(request, result), cost
         except asyncio.CancelledError:
             if attempt.begun and self._price is not FREE:  # a cancelled call may still be billed
-                _, cost = self._settled(request, _timed_out(request.journal, "cancelled"), reserved)
+                _, cost = self._settled(request, abandoned(so_far_of(request.journal), "cancelled"), reserved)
             raise
         finally:
             self._budget.settle(reserved, cost)
@@ -195,7 +220,7 @@ class Ladder:
         known = self._known_cost(result, most)
         if known is None:
             return self._worst_case_cost(most, reserved)
-        if isinstance(result, Failure) and result.given_up and self._price is not FREE:
+        if result.given_up and self._price is not FREE:
             return Cost(known=known, charged=max(known, self._worst_case_cost(most, reserved).charged), unknown=1)
         self._budget.note_cost(self._target.spec.id, known)
         return Cost(known=known, charged=known)
@@ -283,13 +308,19 @@ class Ladder:
 
     async def _timed(self, request: Request) -> Answer | Failure:
         """timed: stop a call that exceeds the time limit."""
-        limit = self._settings.timeout or (AGENT_TIMEOUT if self._target.agent else MODEL_TIMEOUT)
+        limit = self._time_limit
         request.journal.read = SoFar  # of an earlier attempt
+        clock = time_limit(limit)
+        if isinstance(request.turnstile, _Turnstile):
+            request.turnstile.clock = clock
         try:
-            async with time_limit(limit):
+            async with clock:
                 return await self._called(request)
         except TimeoutError:
-            return _timed_out(request.journal, f"no answer within {limit:g} s")
+            so_far = so_far_of(request.journal)
+            if self._target.agent and so_far.ready and request.on_limit != "fail":
+                return stopped(so_far, limit)
+            return abandoned(so_far, f"no answer within {limit:g} s")
 
     async def _called(self, request: Request) -> Answer | Failure:
         """called: an exception in a target is a failure of this call, not of the run."""
@@ -318,37 +349,15 @@ class _Turnstile:
 
     def __init__(self, pace: Pace) -> None:
         self._pace, self.used = pace, pace.used
+        self.clock: time_limit | None = None  # of the session: it does not count the time waited here
 
-    def call(self, prompt_bytes: int, completion_tokens: int) -> Gate:
-        return self._pace.call(lambda: Size(prompt_bytes / _CHARACTERS_OF_TOKEN, completion_tokens))
-
-
-class _Allowance:
-    """The amount that one agent trial may spend."""
-
-    def __init__(self, usd: float, price: Price | None) -> None:
-        self.usd, self._price = usd, price
-
-    def bears(self, spent: Usage, prompt_bytes: int, completion_tokens: int) -> bool:
-        if self._price is None:
-            return True
-        return self._price.cost(spent) + self._price.most(prompt_bytes, completion_tokens) <= self.usd
-
-
-def _timed_out(journal: Journal, message: str) -> Failure:
-    """Return the failure of a call that timed out, with what it had done until then."""
-    try:
-        so_far = msgspec.convert(journal.read(), SoFar)
-    except Exception:  # a plug-in may do anything
-        so_far = SoFar()
-    return Failure(
-        kind="timeout",
-        message=f"{message}; {so_far.doing}" if so_far.doing else message,
-        retryable=True,
-        usage=so_far.usage,
-        trace=so_far.trace,
-        given_up=True,
-    )
+    @asynccontextmanager
+    async def call(self, prompt_bytes: int, completion_tokens: int) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            with self.clock.paused() if self.clock else nullcontext():
+                size = Size(prompt_bytes / _CHARACTERS_OF_TOKEN, completion_tokens)
+                await stack.enter_async_context(self._pace.call(lambda: size))
+            yield
 
 
 def _validated(result: object) -> Answer | Failure:
@@ -358,4 +367,6 @@ def _validated(result: object) -> Answer | Failure:
     if not isinstance(result, Answer) or not isinstance(result.text, str):
         returned = type(result.text if isinstance(result, Answer) else result).__name__
         return Failure(kind="malformed", message=f"the target returned {returned} instead of text")
+    if result.limit is not None and result.limit not in LIMITS:
+        return Failure(kind="malformed", message=f"the target returned a limit other than {', '.join(LIMITS)}")
     return result

@@ -38,7 +38,7 @@ class Retries:
         return self._failures < self._spec.attempts and self._timeouts <= self._max_timeouts
 
     def _after_answer(self, answer: Answer) -> float | None:
-        if answer.text.strip() or answer.finish_reason in _EMPTY_FOR_A_REASON:
+        if answer.text.strip() or answer.limit or answer.finish_reason in _EMPTY_FOR_A_REASON:
             return None
         if self._empties >= self._spec.empty:
             return None  # an answer that stays empty is accepted as the answer

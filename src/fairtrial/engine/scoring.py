@@ -11,7 +11,7 @@ import msgspec
 
 from fairtrial.agents.workspace.making import WorkspaceError
 from fairtrial.core.accepted import score_answer
-from fairtrial.core.answer import Answer, EarlierTurn, Failure
+from fairtrial.core.answer import Answer, EarlierTurn, Failure, limit_words
 from fairtrial.core.experiment import Resources, ScorerSpec
 from fairtrial.core.file import File
 from fairtrial.core.functions import Functions
@@ -75,6 +75,8 @@ class Scoring:
         workspace: MakeWorkspace | None = None,
     ) -> Score | Unscored:
         """Return the answer's score. Any error becomes a reason for no score, never a 0."""
+        if answer.limit is not None and trial.on_limit != "check":
+            return self._unjudged(trial, limit_words(answer.limit, answer.limit_value))
         first, second = first_and_second(panel, trial.case.id)
         trace = whole_trace(answer.trace, [turn.answer.trace for turn in _before(trial)])
         answer = msgspec.structs.replace(answer, trace=trace)
@@ -112,6 +114,14 @@ class Scoring:
             return Unscored(kind="workspace", message=str(error), retryable=True)
         except (Exception, SystemExit) as error:  # a plug-in may do anything
             return Unscored(kind="crashed", message=f"the scorer raised {type(error).__name__}: {error}")
+
+    def _unjudged(self, trial: Trial, limit: str) -> Score | Unscored:
+        """Return what an answer is worth that ended at a limit, where the suite does not want it looked at."""
+        if trial.on_limit == "fail":
+            return Unscored(kind="limit", message=f"{limit}, which is a failure by `on_limit`")
+        scales = self._scorer(self.spec_of(trial)).scales()
+        worst = {name: low for name, (low, _) in scales.items() if low is not None}
+        return Score(value=0.0, notes=f"{limit}: wrong by `on_limit`", metrics=worst)
 
     def _scorer(self, spec: ScorerSpec) -> Scorer:
         if self._last is not None and self._last[0] is spec:  # mostly it is that of the last trial

@@ -13,6 +13,7 @@ from fairtrial.analyse.leaderboard import Contender, Leaderboard
 from fairtrial.analyse.summary import ArmSummary, ranked
 from fairtrial.core.formatting import interval_words, milliseconds, money, number
 from fairtrial.present.words.leaderboards import rank_words
+from fairtrial.present.words.limits import limit_counts
 
 In = Literal["picture", "table", "details"]  # of the terminal: where a column is shown there
 
@@ -84,6 +85,12 @@ COLUMNS = [
         "scored",
         lambda row: f"{row.arm.scored:,}/{row.arm.trials:,}",
         warns=lambda row: row.arm.scored < row.arm.trials,
+    ),
+    ArmColumn(
+        "limits",
+        lambda row: limit_counts(row.arm.limits) or "–",
+        title="ended at a limit",
+        needed=lambda rows: any(row.arm.limits for row in rows),
     ),
     ArmColumn("cost", lambda row: money(row.arm.cost), needed=lambda rows: any(row.arm.cost_usd != 0 for row in rows)),
     ArmColumn(

@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from fairtrial.core.formatting import milliseconds, money, number, span
+from fairtrial.present.words.limits import trial_limit
 from fairtrial.text.printable import printable
 
 _SHARED = Path(__file__).parent
@@ -26,6 +27,7 @@ def environment(folder: Path) -> Environment:
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_clean
     )
     result.filters.update(score=number, money=money, ms=milliseconds, when=_when, span=span, words=_with_code)
+    result.filters.update(limit=trial_limit)
     result.globals.update(sections=lambda: _sections(loader), parts=())
     return result
 

@@ -103,7 +103,7 @@ def _is_untouched(result: Answer | Failure) -> bool:
     """Return whether the model did nothing: the call failed before, or a filter answered in its place."""
     if result.usage != Usage():
         return False
-    if isinstance(result, Failure):
+    if isinstance(result, Failure) or result.limit is not None:
         return True
     return result.finish_reason == FILTERED and not result.reasoning and len(result.text) <= _LONGEST_OF_FILTER
 

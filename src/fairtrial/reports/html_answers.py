@@ -19,6 +19,7 @@ from fairtrial.analyse.stored_run import JudgeComment, TrialRecord
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.formatting import money
+from fairtrial.present.words.limits import trial_limit
 
 MAX_BYTES = 3_000_000  # of compressed answers in one file; the whole page stays below 5 MB
 _TEXT_LENGTHS = (100_000, 4000, 1500, 600, 250, 100, 0)
@@ -120,7 +121,8 @@ def _trial(trial: TrialRecord, arm: int, verdicts: list[JudgeComment], length: i
     """List arm, repeat, score or status, answer, notes, facts, verdicts, tool calls, diff; drop empty ones."""
     score = trial.status if trial.score is None else round(100 * trial.score, 2)
     answer = trial.answer if trial.answer is not None else trial.failure_message
-    note = trial.notes if trial.score is not None else trial.unscored_message
+    noted = trial.notes if trial.score is not None else trial.unscored_message
+    note = "; ".join(filter(None, [trial_limit(trial), noted])) or None
     cost = None if trial.cost_usd == 0 else money(trial.cost)
     facts = [trial.trial_id[:12], trial.model, _rounded(trial.latency_ms), cost, trial.completion_tokens]
     calls = (trial.trace or {}).get("tool_calls") or [] if length else []

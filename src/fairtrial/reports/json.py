@@ -39,7 +39,7 @@ from fairtrial.store.scorings import scorings_of
 
 _COUNTS = (
     "trials", "scored", "failed", "refused", "filtered", "unscored", "waiting", "truncated", "passed_automatically",
-    "coverage",
+    "coverage", "limits",
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.core.experiment import show_expected
+from fairtrial.present.words.limits import trial_limit
 from fairtrial.text.printable import printable, without_commands
 
 _FORBIDDEN = re.compile("[\ud800-\udfff\ufffe\uffff]")  # not allowed in XML, besides control characters
@@ -71,7 +72,7 @@ def _finding(trial: TrialRecord) -> str:
         return "<skipped/>"
     if trial.score >= PASS_MARK:
         return ""
-    message = f"score {100 * trial.score:.1f}: {trial.notes or ''}"
+    message = f"score {100 * trial.score:.1f}: {'; '.join(filter(None, [trial_limit(trial), trial.notes]))}"
     body = f"expected: {show_expected(trial.expected)}\nanswer: {trial.answer}"
     return f"<failure message={_attribute(message)}>{escape(_clean(body))}</failure>"
 

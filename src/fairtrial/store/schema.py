@@ -95,6 +95,7 @@ cases = Table(
     Column("attach", Json),  # names, media types and hashes of the files sent with it
     Column("targets", Json),  # those that are asked; None: all
     Column("conditions", Json),  # those under which it is asked; None: all
+    Column("on_limit", String, info={"since": 20}),  # None: as the target or the suite says
     hash_column(),
 )
 
@@ -172,6 +173,8 @@ trials = Table(
     Column("tool_calls", Integer),  # of the condition's servers; None if the target does not report tool use
     Column("tool_errors", Integer),
     Column("tools", Json),  # {"server.tool": [calls, errors]}
+    Column("limit", String, info={"since": 20}),  # which one ended an agent's work: time, turns, tokens, money
+    Column("limit_value", Float, info={"since": 20}),
     hash_column(),
     Index("trials_by_id", "trial_id"),
     # Which arms answered and which failed, read without the answers themselves, which may be long.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Table, and_, case, func, or_, select
 
-from fairtrial.core.answer import FILTERED, REFUSED
+from fairtrial.core.answer import FILTERED, LIMITS, REFUSED
 from fairtrial.core.experiment import Arm
 from fairtrial.core.money import Cost
 from fairtrial.core.score import Scale
@@ -37,6 +37,7 @@ class ArmTotals(NamedTuple):
     first_model: str | None  # of the names in replies, in the order of the alphabet
     last_model: str | None
     cost: Cost
+    limits: dict[str, int] = {}  # how many trials ended at which limit of the agent
 
 
 class CaseScores:
@@ -96,13 +97,22 @@ def arm_totals(store: Store, run_id: str, scoring: int) -> dict[int, ArmTotals]:
             func.sum(case((scores.c.automatic, 1), else_=0)),
             func.min(trials.c.model),
             func.max(trials.c.model),
+            *(func.sum(case((trials.c.limit == kind, 1), else_=0)) for kind in LIMITS),
             *_cost_sums(trials),
         )
         .outerjoin(scores, and_(schema.same_trial(trials, scores), scores.c.scoring == scoring))
         .where(trials.c.run_id == run_id)
         .group_by(trials.c.arm_position)
     )
-    return {row[0]: ArmTotals(*[*row[1:-3], read_cost(row._mapping)]) for row in store.fetch(query)}
+    first = -3 - len(LIMITS)  # after the counts and sums come limits, then costs
+    return {
+        row[0]: ArmTotals(*[*row[1:first], read_cost(row._mapping), _above_0(zip(LIMITS, row[first:-3], strict=True))])
+        for row in store.fetch(query)
+    }
+
+
+def _above_0(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
+    return {name: count for name, count in counts if count}
 
 
 def answers_paid(store: Store, run_id: str) -> dict[int, tuple[int, Cost]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from fairtrial.agents.record import Record
-from fairtrial.core.answer import Answer, Failure, Usage
+from fairtrial.core.answer import Answer, Failure, SoFar, Usage
+from fairtrial.core.events import LimitKind
 
 _STATUS_KINDS = {401: "auth", 403: "auth", 404: "model", 429: "rate_limited"}
 _ERROR_KINDS = {
@@ -19,6 +21,7 @@ _ERROR_KINDS = {
 }
 _RETRYABLE = {"rate_limited", "server", "mcp"}
 _UNCONNECTED = {"failed", "needs-auth", "disabled", "not listed"}
+_LIMITS: dict[str, LimitKind] = {"error_max_turns": "turns", "error_max_budget_usd": "money"}
 _FINISHED = {"end_turn": "stop", "max_tokens": "length"}
 _DELEGATING = ("Agent", "Task")  # tools that start subagents
 
@@ -55,12 +58,10 @@ class ClaudeMessages:
     def __init__(
         self,
         record: Record,
-        *,
-        max_turns: int | None = None,
-        max_usd: float | None = None,
+        limits: Mapping[LimitKind, float | None],
         before: SessionTotals | None = None,
     ) -> None:
-        self.record, self._max_turns, self._max_usd = record, max_turns, max_usd
+        self.record, self._limits = record, limits
         self._before = before or SessionTotals()
         self.totals: SessionTotals | None = None  # when it has ended
         self._usages: dict[str, dict[str, Any]] = {}  # by reply of the model, as far as reported
@@ -151,26 +152,34 @@ class ClaudeMessages:
         done, record = self._result, self.record
         if done is None:
             return record.failure("crashed", "Claude Code ended without a result", retryable=True)
-        if done.is_error or done.subtype != "success":
+        limited = done.subtype in _LIMITS
+        if not limited and (done.is_error or done.subtype != "success"):
             return self._failed(done)
         for name in record.wanted:
-            if record.servers.get(name) == "pending" and not record.has_used(name):
+            if self._was_pending(name):
                 # Not retryable: asking until the tool is used would select answers.
                 message = f"the MCP server `{name}` was still connecting when the agent started"
                 return record.failure("mcp", message)
+        if limited:
+            kind = _LIMITS[done.subtype]
+            limit = self._limits.get(kind)
+            record.stopped(kind, limit)
+            if kind == "turns" and limit is not None:
+                record.turns = int(limit)  # it counts one that it did not take
+            return record.unfinished()
         return record.answer(done.result or "", _FINISHED.get(done.stop_reason or "", done.stop_reason))
 
+    def _was_pending(self, server: str) -> bool:
+        return self.record.servers.get(server) == "pending" and not self.record.has_used(server)
+
+    def so_far(self) -> SoFar:
+        """Return what is known about a session that has not ended."""
+        so_far, servers = self.record.so_far(), self.record.servers
+        called = {call.get("server") for call in (so_far.trace or {}).get("tool_calls") or ()}
+        pending = any(servers.get(name) == "pending" and name not in called for name in self.record.wanted)
+        return msgspec.structs.replace(so_far, ready=so_far.ready and not pending)
+
     def _failed(self, done: Any) -> Failure:
-        if done.subtype in ("error_max_turns", "error_max_budget_usd"):
-            limit, turns = "cost", done.num_turns
-            if done.subtype == "error_max_turns":
-                limit, turns = "turn", self._max_turns or turns  # it counts one that it did not take
-                self.record.turns = turns
-                self.record.stopped("turns", self._max_turns)
-            else:
-                self.record.stopped("money", self._max_usd)
-            message = f"no answer: stopped after {turns} turns at its {limit} limit"
-            return self.record.failure("steps", message)
         status = done.api_error_status
         kind = _STATUS_KINDS.get(status) or ("server" if status and status >= 500 else None)
         kind = kind or _ERROR_KINDS.get(self._error or "", "crashed")
@@ -178,10 +187,10 @@ class ClaudeMessages:
         message = "Claude Code: " + (" ".join(filter(None, reasons)) or done.subtype)
         return self.record.failure(kind, message, retryable=kind in _RETRYABLE)
 
-    def failure_of(self, error: Exception, errors: list[str]) -> Failure:
+    def failure_of(self, error: Exception, errors: list[str]) -> Answer | Failure:
         """Turn an SDK exception into a failure; an earlier failed result is more informative, and is preferred."""
         if self._result is not None and (self._result.is_error or self._result.subtype != "success"):
-            return self._failed(self._result)
+            return self.result()
         output = " ".join(" ".join(errors).split())[-1500:]
         message = f"Claude Code: {error}" + (f"; it wrote: {output}" if output else "")
         return self.record.failure("crashed", message)

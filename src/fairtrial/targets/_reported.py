@@ -8,6 +8,7 @@ A report is a mapping, or an object with the same attributes:
     tool_calls      a list of calls, in the format of MCP, OpenAI, LangChain, or fairtrial
     events          instead of these, what happened in its order (`core/events.py`)
     trace           a mapping of anything else worth keeping
+    limit           the limit that ended its work: time, turns, tokens or money; or {"kind": …, "value": …}
     finish_reason, model
 """
 
@@ -19,8 +20,8 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.core.answer import Answer, Failure, Usage
-from fairtrial.core.events import CallEvent, Event, ResultEvent, as_data
+from fairtrial.core.answer import LIMITS, Answer, Failure, Usage
+from fairtrial.core.events import CallEvent, Event, LimitKind, ResultEvent, as_data
 from fairtrial.core.experiment import McpServer
 from fairtrial.core.trace import short, with_views
 
@@ -33,7 +34,7 @@ _TOKENS = {  # our names of the token counts, and those in reports
 }
 _MAX_TOKENS = 10**9
 _MAX_USD = 10**6
-_FIELDS = ("text", "cost_usd", "usage", "tool_calls", "events", "trace", "finish_reason", "model")
+_FIELDS = ("text", "cost_usd", "usage", "tool_calls", "events", "trace", "finish_reason", "model", "limit")
 _READ = {*_FIELDS, *(name for names in _TOKENS.values() for name in names)} - {"tool_calls"}
 _SEPARATORS = ("__", ".", "/", ":")  # used between a server's name and its tool's, and hardly ever inside a name
 
@@ -51,7 +52,10 @@ def as_answer(result: Any, servers: Sequence[McpServer], latency_ms: float) -> A
         name = type(result).__name__
         return Failure(kind="malformed", message=f"the agent returned {name}: return a string, or a report with `text`")
     notes: list[str] = []
+    limit, limit_value = _limit(report.get("limit"), notes)
     return Answer(
+        limit=limit,
+        limit_value=limit_value,
         text=report["text"],
         finish_reason=_text(report.get("finish_reason")),
         model=_text(report.get("model")),
@@ -121,6 +125,19 @@ def _content_text(content: Any) -> str | None:
         return None
     parts = [part if isinstance(part, str) else _as_mapping(part) for part in content]
     return "".join(part if isinstance(part, str) else str(part.get("text") or "") for part in parts if part)
+
+
+def _limit(value: Any, notes: list[str]) -> tuple[LimitKind | None, float | None]:
+    """Return the limit that an agent says it has reached, and how high that is."""
+    told = value if isinstance(value, Mapping) else {"kind": value}
+    kind = next((kind for kind in LIMITS if kind == told.get("kind")), None)
+    if kind is None:
+        if value is not None:
+            notes.append(f"limit left out: {value!r} is none of {', '.join(LIMITS)}")
+        return None, None
+    high = told.get("value")
+    known = isinstance(high, int | float) and not isinstance(high, bool) and math.isfinite(high) and high >= 0
+    return kind, float(high) if known else None  # type: ignore[arg-type]
 
 
 def _text(value: Any) -> str | None:

@@ -147,17 +147,13 @@ class ClaudeCode(CodingAgent):
 
     def _messages(self, request: Request, before: SessionTotals | None = None) -> ClaudeMessages:
         record = Record([server.name for server in request.mcp])
-        return ClaudeMessages(record, max_turns=self.options.max_turns, max_usd=self._most_usd(request), before=before)
-
-    def _most_usd(self, request: Request) -> float | None:
-        limits = [self.options.max_budget_usd, request.allowance.usd if request.allowance else None]
-        return min((limit for limit in limits if limit is not None), default=None)
+        return ClaudeMessages(record, {"turns": self.options.max_turns, "money": self._most_usd(request)}, before)
 
     async def _ask_in(self, folder: Path, request: Request, log: ClaudeMessages) -> Answer | Failure:
         """Let the agent work, with its settings and sessions in a folder."""
         from claude_agent_sdk import ClaudeSDKError, query
 
-        request.journal.read = log.record.so_far
+        request.journal.read = log.so_far
         errors: list[str] = []
         messages = query(prompt=request.input, options=self._sdk_options(request, folder, errors))
         try:
@@ -211,6 +207,11 @@ class ClaudeCode(CodingAgent):
             env=_kept(environment),
             stderr=lambda line: errors.append(line) if len(errors) < 200 else None,
         )
+
+    def _most_usd(self, request: Request) -> float | None:
+        """Return what a session may cost: by the suite, and by what is reserved for it."""
+        limits = [self.options.max_budget_usd, request.allowance.usd if request.allowance else None]
+        return min((limit for limit in limits if limit is not None), default=None)
 
     def _enclosed(self, request: Request, folder: Path, environment: dict[str, str]) -> Path:
         """Return the script that starts the agent; in a sandbox, it is the trial's own, and some variables change."""

@@ -129,7 +129,7 @@ class Codex(AgentProgram):
             },
         }
 
-    def take(self, event: dict[str, Any], session: AgentSession) -> Failure | None:
+    def take(self, event: dict[str, Any], session: AgentSession) -> Answer | Failure | None:
         record, kind = session.record, event.get("type")
         if kind == "thread.started":
             record.session_id = event.get("thread_id")

@@ -134,7 +134,7 @@ class Opencode(AgentProgram):
             "mcp": {server.name: _server(server, session.servers[server.name]) for server in servers},
         }
 
-    def take(self, event: dict[str, Any], session: AgentSession) -> Failure | None:
+    def take(self, event: dict[str, Any], session: AgentSession) -> Answer | Failure | None:
         record, kind, part = session.record, event.get("type"), event.get("part") or {}
         record.session_id = event.get("sessionID") or record.session_id
         if kind == "text":
@@ -171,8 +171,8 @@ class Opencode(AgentProgram):
             rejected = error and result.startswith(_DENIALS)
             session.record.returned(name, result, error=error, rejected=rejected, duration_ms=took)
 
-    def _over_budget(self, session: AgentSession, last: Usage) -> Failure | None:
-        """Return a failure if the agent goes on and another call could cost more than it may.
+    def _over_budget(self, session: AgentSession, last: Usage) -> Answer | None:
+        """Return what the agent came to if it goes on and another call could cost more than it may.
 
         The next call sends everything again, with what the model said and what its tools returned.
         """
@@ -182,14 +182,16 @@ class Opencode(AgentProgram):
         prompt = min(self.options.context, last.prompt + last.completion + _TOOLS_RETURN)
         if allowance.bears(usage, prompt, self.options.max_output):
             return None
-        message = f"another call could exceed the ${allowance.usd:.2g} reserved for this trial"
         session.record.stopped("money", allowance.usd)
-        return session.record.failure("steps", message)
+        return session.record.unfinished()
 
     def conclude(self, session: AgentSession, ended: Ended) -> Answer | Failure:
         record = session.record
         if record.ending in _FINISHED:
             record.model = self.model
+            most = self.options.max_turns
+            if most is not None and (record.turns or 0) >= most:  # in its last turn it is told to come to an end
+                record.stopped("turns", most)
             return record.answer(record.last_text, _FINISHED[record.ending])
         if record.ending == "unknown":
             return record.failure("stream", "opencode: the model's reply broke off", retryable=True)

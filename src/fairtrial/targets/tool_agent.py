@@ -17,6 +17,7 @@ from fairtrial.agents.record import Record
 from fairtrial.agents.workspace.servers import enclosed_server
 from fairtrial.core import registry
 from fairtrial.core.answer import FILTERED, Answer, Failure, Request, SoFar, Usage
+from fairtrial.core.events import LimitKind
 from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.time_limit import time_limit
@@ -88,7 +89,8 @@ class ToolAgent(Target):
 
     async def ask(self, request: Request) -> Answer | Failure:
         names = ", ".join(server.name for server in request.mcp)
-        request.journal.read = lambda: SoFar(doing=f"it was waiting for the MCP servers to start: {names}")
+        waiting = f"it was waiting for the MCP servers to start: {names}"
+        request.journal.read = lambda: SoFar(doing=waiting, ready=not names)
         try:
             servers = [enclosed_server(server, request.workspace) for server in request.mcp]
             root = request.workspace.folder if request.workspace else None
@@ -120,24 +122,22 @@ class ToolAgent(Target):
             most = most_in_body(self.spec, request, body, sent)
             longest = _MOST_OF_REPLY if most.completion is None else most.completion
             if request.allowance and not request.allowance.bears(session.spent, most.prompt, longest):
-                session.record.stopped("money", request.allowance.usd)
-                return session.failure(
-                    "steps", f"another call could exceed the ${request.allowance.usd:.2g} reserved for this trial"
-                )
+                return session.stopped("money", request.allowance.usd)
             async with request.turnstile.call(len(body), longest) if request.turnstile else nullcontext():
                 turn = await self._turn(session.conversation, body)
             if isinstance(turn, Failure):
                 turn = self._model.learned(turn, request, sent)
             if request.turnstile is not None:
                 request.turnstile.used(turn.usage)
+            if isinstance(turn, Failure) and turn.kind == "context" and session.record.turns:
+                return session.stopped("tokens", None)  # with what it read, it has filled the context of its model
             if isinstance(turn, Failure):
                 return session.failed(turn)
             session.record_turn(turn, most)
             if not turn.calls:
                 return session.answer(turn)
             session.conversation.add(turn, await session.call_all(turn.calls))
-        session.record.stopped("turns", self._options.max_steps)
-        return session.failure("steps", f"no answer after {self._options.max_steps} steps")
+        return session.stopped("turns", self._options.max_steps)
 
     async def _turn(self, conversation: Conversation, body: bytes) -> Turn | Failure:
         async def receive(response: ClientResponse) -> Turn | Failure:
@@ -214,8 +214,12 @@ class _ToolConversation:
             text = msgspec.json.encode(reply.structured_content).decode()
         return ToolResult(call=call, text=text[:_MAX_RESULT], error=bool(reply.is_error))
 
-    def failure(self, kind: str, message: str) -> Failure:
-        return self.failed(Failure(kind=kind, message=message))
+    def stopped(self, kind: LimitKind, limit: float | None) -> Answer:
+        """Return what was said last, with what was done and spent until a limit was reached."""
+        self.record.stopped(kind, limit)
+        answer = self.record.unfinished()
+        usage = self.record.usage or Usage()  # it may not have begun
+        return msgspec.structs.replace(answer, usage=usage, given_up=bool(self._uncounted), first_token_ms=None)
 
     def failed(self, turn: Failure) -> Failure:
         """Return the failure of a turn with what was done and spent before; that is the least if a part is unknown."""

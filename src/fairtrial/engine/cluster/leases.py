@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from fairtrial.core.money import UNKNOWN_USD, Cost, at_most
-from fairtrial.engine.budget import Budget, Need
+from fairtrial.engine.budget import Budget, Need, usual
 from fairtrial.engine.cluster.messages import Money
 
 _CALLS = 16  # that a portion is enough for, at most
@@ -76,6 +76,9 @@ class LeasedBudget:
             self._free += reserved - (cost.charged if self.limited else 0.0)
             if self._tight:
                 self._changed()
+
+    def usual(self, need: Need) -> float:
+        return usual(need, self._highest)  # what calls elsewhere have cost is not known here, so it may be less
 
     def note_cost(self, target: str, usd: float) -> None:
         self._highest[target] = max(self._highest.get(target, 0.0), usd)

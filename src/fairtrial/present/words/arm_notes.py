@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairtrial.present.words.judges import judging_notes, label_lines, second_lines, second_note
+from fairtrial.present.words.limits import limit_lines
 from fairtrial.present.words.runs import (
     answered_lines,
     left_out_lines,
@@ -32,6 +33,7 @@ def other_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
         *left_out_lines(arm),
         *answered_lines(arm),
         *refusal_lines(arm),
+        *limit_lines(arm),
         *lift_lines(summary, arm),
         *tool_lines(arm),
         *label_lines(arm),

@@ -13,6 +13,7 @@ from fairtrial.core.money import total
 from fairtrial.core.questions import repeated_words
 from fairtrial.present.words.asked import asked_words
 from fairtrial.present.words.judges import rubric_words
+from fairtrial.present.words.limits import limit_note
 from fairtrial.present.words.many_arms import against_first_words
 from fairtrial.present.words.stopping import stop_notes
 from fairtrial.scorers.golden_judge import METRICS
@@ -241,6 +242,7 @@ def run_notes(summary: RunSummary) -> list[str]:
     truncated = sum(arm.truncated for arm in summary.arms)
     if truncated:
         notes.append(f"{counted(truncated, 'answer')} {'was' if truncated == 1 else 'were'} cut off at max_tokens.")
+    notes += filter(None, [limit_note(summary.arms)])
     notes += _judge_notes(summary)
     notes += _unseen_notes(summary)
     return [*notes, *_cost_notes(summary), *origin_notes(summary.origin)]
@@ -313,7 +315,8 @@ def _cost_notes(summary: RunSummary) -> list[str]:
 
 def _price_notes(summary: RunSummary) -> list[str]:
     """Say how to make unknown costs known; for an abandoned session nothing would."""
-    unpriced = [arm for arm in summary.arms if arm.cost.unknown and arm.trials - arm.waiting > arm.failed]
+    abandoned = {arm.arm: arm.failed + arm.limits.get("time", 0) for arm in summary.arms}
+    unpriced = [arm for arm in summary.arms if arm.cost.unknown and arm.trials - arm.waiting > abandoned[arm.arm]]
     notes = []
     if any(arm.prompt_tokens and not arm.cost.charged for arm in unpriced):
         notes.append("Add the price under `prices:` to see it.")
