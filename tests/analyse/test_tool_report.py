@@ -104,6 +104,13 @@ class TestCounts:
         counts.add(case(), [*reads, call("Bash", x="ls")], None)
         assert counts.resources == {"m://1": 1} and list(counts.tools) == ["s.a", "Bash"]
 
+    def test_a_case_can_ask_for_the_tool_that_loads_skills(self):
+        counts = ArmCounts(offers("s.a"))
+        counts.add(case(), [MadeCall("Skill", None, {"skill": "k"})], [ExpectedCall(name="Skill")])
+        counts.add(case(1), [MadeCall("Skill", None, {"skill": "k"})], [ExpectedCall(name="s.a")])
+        assert (counts.tools["Skill"].chosen.hits, counts.tools["Skill"].use.hits) == (1, 1)
+        assert counts.confusion == {("Skill", "Skill"): 1, ("s.a", NONE): 1}
+
     def test_agents_that_do_not_tell(self):
         counts = ArmCounts(offers("s.a"))
         counts.add(case(), None, [])

@@ -206,6 +206,15 @@ def test_list_and_show(cli, finished):
     code, out, _ = cli("show", "latest", "--trial", trial)
     assert "matches" in out and " asked " in out and " answered " in out
     assert json.loads(cli("show", "--trial", trial, "--json")[1])["score"] == 100.0
+    other = finished.parent / "other.yaml"
+    other.write_text(
+        "name: other\ntargets: [mock:echo]\nscorer: match\ncases: [{input: Capital of Peru?, expected: Lima}]\n"
+    )
+    assert cli("run", other, "-q")[0] == 0
+    code, out, err = cli("show", "--trial", trial)  # it is in the run before
+    assert (code, "matches" in out) == (0, True) and "in run 1 of test; the latest run has no such trial" in err
+    assert cli("show", "2", "--trial", trial)[0] == 1 and cli("show", "--trial", "ffffffff")[0] == 1
+    cli("delete", "2", "--yes")
     assert "temperature 0.7" in cli("show", "--context")[1]
     context = json.loads(cli("show", "--context", "--json")[1])
     assert context["suite_text"] == finished.read_text() and context["context"]["packages"]["fairtrial"]

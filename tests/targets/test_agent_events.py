@@ -103,6 +103,21 @@ async def test_what_codex_rejects_beside_other_calls(session):
     ]  # fmt: skip
 
 
+async def test_where_codex_shortens_its_context(session):
+    said = []
+
+    def script(turn):
+        said.append(turn)
+        looks = Say("I look.", (("exec_command", {"cmd": "ls"}),))
+        return {1: looks, 2: Say("A summary."), 3: Say("done")}[len(said)]
+
+    settings = {"model_auto_compact_token_limit": 90}  # of the 107 that every reply of the script counts
+    trial, events, _ = await session("codex", script, tools=["shell"], settings=settings)
+    assert trial.answer == "done"
+    story = [event.text if isinstance(event, MessageEvent | NoteEvent) else "" for event in events]
+    assert story == ["I look.", "", "", "Codex shortened its context", "done"]
+
+
 @pytest.mark.parametrize("name", AGENTS)
 @pytest.mark.parametrize("most", [1, 2])
 async def test_max_turns_is_how_often_the_model_is_asked(session, name, most):

@@ -113,7 +113,8 @@ class TestSkills:
             return Say("4711" if "Launching skill" in str(turn.results) or "is 4711" in turn.question else "unknown")
 
         served = await model(script)
-        run = await run_suite(targets=["claude-code:claude-test-1"], conditions=with_and_without(), cases=CASES)
+        cases = [{**CASES[0], "tools": ["Skill"]}]
+        run = await run_suite(targets=["claude-code:claude-test-1"], conditions=with_and_without(), cases=cases)
         assert run.status == "completed", [trial.failure_message for trial in run.trials()]
         assert [arm.aggregate.mean for arm in run.arms] == [0.0, 1.0]
         roles = [[message["role"] for message in body["messages"]] for body in served.bodies]
@@ -124,8 +125,11 @@ class TestSkills:
         from fairtrial.analyse.tool_report import tool_report
 
         report = tool_report(run)
-        (stats,) = next(arm for arm in report.arms if arm.condition == "skilled").skills
+        skilled = next(arm for arm in report.arms if arm.condition == "skilled")
+        (stats,) = skilled.skills
         assert (stats.use.hits, stats.use.of, stats.as_text) == (1, 1, False)
+        (tool,) = skilled.tools  # which the case asks for
+        assert (tool.name, tool.offered, tool.use.hits, tool.chosen.hits, tool.chosen.of) == ("Skill", True, 1, 1, 1)
         assert report.gains[0].what == [("skill", "codes")] and not report.gains[0].other_system
 
     @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from fairtrial.stats import Aggregate, aggregate
 
 NONE = "no tool"  # in the place of a tool: nothing was called, or nothing should be
 _READS = ("read_resource", "ReadMcpResourceTool", "read_mcp_resource")  # how agents call reading a resource
-_PROMPT, _SKILL = "get_prompt", "Skill"
-_OWN = frozenset({*_READS, _PROMPT, _SKILL, "ListMcpResourcesTool", "list_mcp_resources"})
+_PROMPT, SKILL = "get_prompt", "Skill"
+_OWN = frozenset({*_READS, _PROMPT, SKILL, "ListMcpResourcesTool", "list_mcp_resources"})
 
 
 class CaseShare:
@@ -95,7 +95,9 @@ class ArmCounts:
             return
         self.trials += 1
         self._add_offers(case, calls)
-        tools = [call for call in calls if call.tool not in _OWN]
+        # What only reads resources or loads skills is counted as such, and as a tool where the case asks for it.
+        asked = {one.name for one in expected or ()}
+        tools = [call for call in calls if call.tool not in _OWN or call.tool in asked]
         self._add_calls(case, tools)
         self._add_recovery(case, tools)
         if expected is not None:
@@ -127,7 +129,7 @@ class ArmCounts:
                 self.resources[str(arguments.get("uri"))] += 1
             elif call.tool == _PROMPT:
                 self.prompts[str(arguments.get("name"))] += 1
-            elif call.tool == _SKILL:
+            elif call.tool == SKILL:
                 used.add(str(arguments.get("skill") or arguments.get("command")).rpartition(":")[2])
         for name, share in self.skills.items():
             share.add(case, hits=int(name in used))

@@ -12,7 +12,7 @@ from fairtrial.analyse.comparison import Comparison, Verdict
 from fairtrial.analyse.offered import OfferedServer, Offers, added, offers_of
 from fairtrial.analyse.score_table import choose, read_scores, sources_of
 from fairtrial.analyse.stored_run import StoredRun
-from fairtrial.analyse.tool_counts import NONE, ArmCounts, CaseShare, ToolCounts
+from fairtrial.analyse.tool_counts import NONE, SKILL, ArmCounts, CaseShare, ToolCounts
 from fairtrial.core.calls import calls_of, expected_calls
 from fairtrial.core.experiment import Arm
 from fairtrial.core.score import Scale
@@ -196,7 +196,7 @@ def _tool(name: str, offers: Offers, counts: ToolCounts) -> ToolStats:
     offered = offers.tools.get(name)
     return ToolStats(
         name=name,
-        offered=offered is not None,
+        offered=offered is not None or (name == SKILL and any(not skill.as_text for skill in offers.skills)),
         tokens=offered.tokens if offered else None,
         use=_rate(counts.use),
         success=_rate(counts.success),

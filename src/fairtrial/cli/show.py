@@ -30,10 +30,14 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.core.formatting import with_deviation
 from fairtrial.present.words.runs import sent_text
 from fairtrial.reports.json import case_document, context_document, run_document, series_document, trial_document
-from fairtrial.store.browsing import cells, positions_of
+from fairtrial.store.browsing import cells, positions_of, runs_with_trial
+from fairtrial.store.records import RunRecord
 from fairtrial.store.scorings import scorings_of
+from fairtrial.store.store import Store
 from fairtrial.text.printable import printable
 from fairtrial.webpage.extract import extract
+
+_LATEST = "latest"  # the run if none is named
 
 
 def show_run(
@@ -68,7 +72,7 @@ def show_run(
         runs = [Run(opened, record) for record in records]
         _show_series(runs, whole=not any(run_options), as_json=as_json, plain=plain)
         return
-    stored_run = Run(opened, records[0])
+    stored_run = Run(opened, records[0] if trial is None or run != _LATEST else _with_trial(opened, records[0], trial))
     if go_on:
         case, arm = _next_case(stored_run, case, arm)
     if case is not None and arm is not None:
@@ -156,6 +160,15 @@ def _find_trial(run: Run, case: str, arm: str) -> str:
     if trial is None:
         raise FairtrialError(f"run {run.id} has no answer of {arm} to {case} yet")
     return trial.trial_id
+
+
+def _with_trial(store: Store, latest: RunRecord, trial: str) -> RunRecord:
+    """Return the newest run that has a trial; the latest one, which will say so, if there is none."""
+    found = runs_with_trial(store, trial)
+    if found and all(run.id != latest.id for run in found):
+        click.echo(f"in run {found[0].number} of {found[0].suite_name}; the latest run has no such trial", err=True)
+        return found[0]
+    return latest
 
 
 def _show_trial(run: Run, name: str, pictures: Path | None, *, as_json: bool) -> None:

@@ -297,6 +297,13 @@ def repeats_near(store: Store, run_id: str, place: Place, most: int) -> list[int
     return [number for (number,) in store.fetch(query.order_by(trials.c.repeat))]
 
 
+def runs_with_trial(store: Store, name: str) -> list[RunRecord]:
+    """Return the runs that have a trial whose id begins so, newest first."""
+    table = schema.trials
+    having = select(table.c.run_id).where(table.c.trial_id.startswith(name, autoescape=True))
+    return store.runs_in(run_query().where(schema.runs.c.id.in_(having)).order_by(schema.runs.c.number.desc()))
+
+
 def stored_trials(store: Store, run_id: str) -> int:
     """Return how many trials of a run have an answer or a failure."""
     query = select(func.count()).select_from(schema.trials).where(schema.trials.c.run_id == run_id)

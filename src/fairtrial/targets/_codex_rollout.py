@@ -16,6 +16,7 @@ from fairtrial.core.trace import short
 _REJECTED = re.compile(r"`(?P<command>.*)` rejected: (?P<reason>.*?)\\?\"\)", re.DOTALL)
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_MESSAGE = "AgentMessage"  # one that it told; the summary of a context is none
 _SHORTENED = "Codex shortened its context"
 
 
@@ -30,7 +31,7 @@ def _add_from(record: Record, items: list[dict[str, Any]]) -> None:
     messages = calls = 0
     for item in items:
         kind, name = item.get("type"), str(item.get("call_id"))
-        if kind == "message" and item.get("role") == "assistant":
+        if kind == _MESSAGE:
             messages, calls = messages + 1, 0
         elif kind == "compacted":
             record.insert(RecordPlace(messages, calls), NoteEvent(text=_SHORTENED))
@@ -42,7 +43,7 @@ def _add_from(record: Record, items: list[dict[str, Any]]) -> None:
 
 
 def _items(file: Path) -> Iterator[dict[str, Any]]:
-    """Yield what the model said and what it was told, and where the context was shortened."""
+    """Yield what the model said, what its tools returned, what Codex told, and where it shortened the context."""
     for line in file.read_bytes().splitlines():
         try:
             entry = msgspec.json.decode(line)
@@ -51,6 +52,8 @@ def _items(file: Path) -> Iterator[dict[str, Any]]:
         kind, payload = entry.get("type"), entry.get("payload")
         if kind == "response_item" and isinstance(payload, dict):
             yield payload
+        elif kind == "event_msg" and isinstance(payload, dict):
+            yield {"type": (payload.get("item") or {}).get("type")}
         elif kind == "compacted":
             yield {"type": kind}
 

@@ -28,7 +28,7 @@ from fairtrial.providers import models
 from fairtrial.store import Store, browsing
 from fairtrial.store.browsing import RunQuery
 from fairtrial.store.records import RunRecord
-from fairtrial.text.printable import printable, significant
+from fairtrial.text.printable import counted, printable, significant
 from fairtrial.web import numbers
 from fairtrial.web.cache import CaseOrders, NumberCache
 from fairtrial.web.markdown import render_markdown
@@ -131,7 +131,7 @@ def _templates() -> Environment:
     templates = environment(PAGES)
     templates.filters.update(
         money=dollars, md=_markdown, points=_points, shown=lambda text: printable(str(text)), expected=show_expected,
-        pretty=_pretty, minus=signs, sd=deviation, significant=significant, cost=cost_fact,
+        pretty=_pretty, minus=signs, sd=deviation, significant=significant, cost=cost_fact, counted=counted,
     )  # fmt: skip
     templates.globals.update(url=url)
     return templates
