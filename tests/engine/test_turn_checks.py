@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fairtrial import pipeline
-from fairtrial.cli.main import _run
+from fairtrial.cli.trial_page import print_trial
 from fairtrial.core.errors import ProblemsError
-from fairtrial.workflows.resume import aresume, arescore
+from fairtrial.workflows.resume import arescore, aresume
 from tests.scripted import Say
 from tests.targets.test_agents import FACTS, facts
 from tests.workers import WorkersHere
@@ -131,7 +131,7 @@ class TestStop:
         turns = [{"input": "Hello", "check": first, "stop": True}, "The code?", thanks]
         return agent(turns=turns, scorer={"type": "contains", "any": ["welcome"]}, **case)
 
-    async def test_what_is_not_reached(self, run_suite, model, capfd):
+    async def test_what_is_not_reached(self, run_suite, model, capsys):
         served = await model(clerk)
         run = await run_suite(**self.suite({"type": "contains", "any": ["nothing"]}))
         (trial,) = run.trials()
@@ -145,8 +145,8 @@ class TestStop:
         (end,) = [event for event in run.trajectory(*placed(run)) if getattr(event, "kind", "") == "end"]
         assert end.text.startswith("the check after turn 1 failed (") and end.turn == 1
         assert run.summary().arms[0].metrics.keys() == {"turn 1"}  # no mean over turns that were not reached
-        _run(["show", run.id, "--trial", trial.trial_id])
-        shown = capfd.readouterr().out
+        print_trial(run, trial)
+        shown = capsys.readouterr().out
         assert "turn 1 (contains) 0 of 100" in shown and "turn 3 (contains) not reached" in shown
         assert "ended" in shown and "the check after turn 1 failed" in shown
 
@@ -237,7 +237,9 @@ class TestJudges:
 def test_what_is_wrong_is_found_beforehand(write_suite, turns, problem):
     with pytest.raises(ProblemsError) as caught:
         pipeline.load(
-            write_suite(cases=[{"id": "a", "turns": turns, "expected": "x", "scorer": "exact"}], judge={"target": "mock:echo"})
+            write_suite(
+                cases=[{"id": "a", "turns": turns, "expected": "x", "scorer": "exact"}], judge={"target": "mock:echo"}
+            )
         )
     assert problem in str(caught.value)
 
@@ -249,7 +251,9 @@ def test_plans_of_plain_turns_are_as_they_were(write_suite):
 
 
 def test_a_check_in_front_of_a_single_turn(write_suite):
-    suite = pipeline.load(write_suite(cases=[{"id": "a", "turns": [{"input": "a", "expected": 17, "scorer": "exact"}]}]))
+    suite = pipeline.load(
+        write_suite(cases=[{"id": "a", "turns": [{"input": "a", "expected": 17, "scorer": "exact"}]}])
+    )
     (case,) = suite.cases()
     checks = [{"after": 1, "check": ["exact"], "expected": "17"}]
     assert suite.arms[0].scorer_of(case) == {"type": "turns", "checks": checks}

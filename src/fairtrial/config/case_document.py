@@ -160,7 +160,9 @@ class TurnEntry(Keys, frozen=True, kw_only=True):
         Any, Meta(description="A scorer or a list of them, for this turn: what happened in it, and its answer.")
     ] = None
     expected: Annotated[Any, Meta(description="The right answer to this turn, for its scorer.")] = None
-    scorer: Annotated[Any, Meta(description="As `check`; default with `expected`: the scorer of the case or suite.")] = None
+    scorer: Annotated[
+        Any, Meta(description="As `check`; default with `expected`: the scorer of the case or suite.")
+    ] = None
     weight: Annotated[float, Meta(ge=0, description="Of this check in the score; 0 is shown but not counted.")] = 1.0
     stop: Annotated[bool, Meta(description="Ask nothing more if the check is not satisfied.")] = False
 

@@ -60,9 +60,7 @@ def _made(context: ScoreContext, turn: int) -> Earlier:
     else:
         answer, workspace = _last(whole, [each.answer for each in context.earlier]), context.workspace
     # What each turn cost is not stored apart from the others.
-    return Earlier(
-        msgspec.structs.replace(answer, trace=trace_of_turn(whole.trace, turn), cost_usd=None), workspace
-    )
+    return Earlier(msgspec.structs.replace(answer, trace=trace_of_turn(whole.trace, turn), cost_usd=None), workspace)
 
 
 def _last(whole: Answer, earlier: list[Answer]) -> Answer:

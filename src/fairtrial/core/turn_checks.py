@@ -38,7 +38,10 @@ def scorer_of_turns(
     One after the last turn stands in place of the scorer of the last answer, unless the case says itself what counts.
     """
     own = scorer if case.scorer is None else case.scorer
-    spec: dict[str, Any] = {"type": SCORER, "checks": [{**check, "check": check.get("check") or [own]} for check in checks]}
+    spec: dict[str, Any] = {
+        "type": SCORER,
+        "checks": [{**check, "check": check.get("check") or [own]} for check in checks],
+    }
     last = next((check for check in checks if check["after"] == len(case.turns) + 1), None)
     stated = case.expected is not None or (case.scorer is not None and "check" in (last or {}))
     if last is None or stated:

@@ -141,7 +141,9 @@ class Scoring:
     ) -> ScoreContext:
         """Return what every scorer sees of a trial."""
         before = _before(trial)
-        answer = msgspec.structs.replace(answer, trace=whole_trace(answer.trace, [turn.answer.trace for turn in before]))
+        answer = msgspec.structs.replace(
+            answer, trace=whole_trace(answer.trace, [turn.answer.trace for turn in before])
+        )
         chat = trial.chat(trial.turns)
         made = [*earlier, *(None for _ in before)]
         return ScoreContext(

@@ -73,7 +73,7 @@ class Turns(Composite, frozen=True, kw_only=True):
 
     def scales(self) -> dict[str, Scale]:
         names = [f"turn {check.after}" for check in self.checks]
-        return {name: (0.0, _TOP) for name in (*names, _ANSWER)}
+        return dict.fromkeys(names if self.answer is None else [*names, _ANSWER], (0.0, _TOP))
 
     def sees_refusals(self) -> bool:
         return True  # the answer that was refused is that of one turn
@@ -132,7 +132,7 @@ class Turns(Composite, frozen=True, kw_only=True):
     async def _after_turn(self, check: TurnCheck, context: ScoreContext) -> Score | Unscored:
         """Return the score of one turn: the lowest of its scorers."""
         own = turn_of(context, check.after, check.accepted)
-        scores = []
+        scores: list[tuple[str, Score]] = []
         for spec in check.check:
             scorer = self._scorer(spec)
             if scorer.needs_workspace() and own.workspace is None and context.workspace is not None:
