@@ -51,7 +51,7 @@ class _Part(NamedTuple):
 
 
 class Turns(Composite, frozen=True, kw_only=True):
-    """The mean of checks after turns of a conversation and of `answer`, the scorer of its last answer, by their weights.
+    """The weighted mean of checks after turns of a conversation, and of `answer`, the scorer of its last answer.
 
     With `combine: all` the lowest counts, with `last` the last answer alone; every check is a metric of its own anyway.
     Turns that were not reached, because a check with `stop` failed, earn nothing and have no metric. In a suite, checks
