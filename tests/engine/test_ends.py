@@ -10,7 +10,7 @@ from fairtrial.cli.trial_page import print_trial
 from fairtrial.core.errors import ProblemsError
 from fairtrial.core.trace import ending
 from fairtrial.reports.json import document
-from fairtrial.workflows.resume import aresume, arescore
+from fairtrial.workflows.resume import arescore, aresume
 from tests.scripted import Say
 from tests.targets.test_agents import FACTS
 

@@ -148,7 +148,7 @@ class TestUnknown:
     def test_what_cannot_be_compared_is_unscored(self):
         limit = [{"tool": "shop.refund", "arguments": {"amount": ">100"}}]
         result = scored(way(("shop.refund", {"amount": "everything"})), forbidden=limit)
-        assert isinstance(result, Unscored) and "everything is no number" in result.message
+        assert isinstance(result, Unscored) and "everything is not a number" in result.message
 
 
 class TestConditions:

@@ -14,7 +14,7 @@ from fairtrial.text.conditions import fits_condition
 
 
 class Step(NamedTuple):
-    """One call: what was called, where it and its result stand among the events, and how it ended."""
+    """One call: what was called, the places of it and its result among the events, and how it ended."""
 
     call: MadeCall
     at: int

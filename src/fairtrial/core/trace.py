@@ -225,7 +225,7 @@ def whole_trace(trace: dict[str, Any] | None, earlier: Sequence[Mapping[str, Any
 
 
 def trace_of_turn(trace: Mapping[str, Any] | None, turn: int) -> dict[str, Any] | None:
-    """Return what the trace of a conversation says about one of its turns, as if there had been no other."""
+    """Return what the trace of a conversation says about one of its turns, as if it were the only one."""
     events = _stored_events(trace)
     if trace is None or events is None:
         return None

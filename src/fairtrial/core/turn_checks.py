@@ -35,7 +35,7 @@ def scorer_of_turns(
 ) -> dict[str, Any]:
     """Return the scorer of a case with checks after its turns.
 
-    One after the last turn stands in place of the scorer of the last answer, unless the case says itself what counts.
+    One after the last turn replaces the scorer of the last answer, unless the case says itself what counts.
     """
     own = scorer if case.scorer is None else case.scorer
     spec: dict[str, Any] = {

@@ -29,7 +29,7 @@ _ANY = 10**9
 _CONTINUED = "    | "  # before every further line of a text, so that none can pass for an event
 _RULE = """\
 {name} lists what was recorded of the whole trial, one event after the other: messages, calls of tools, their results, \
-changed files, limits. Judge by it what was really done: what is said to have been done, but is not there, was not. \
+changed files, limits. Judge by it what was really done: whatever the answer claims to have done, and is not there, was not done. \
 Long texts are cut, and events may be left out where it says so."""
 _UNKNOWN = "Which tools were used {where} was not recorded: their absence from the list means nothing."
 
@@ -48,7 +48,7 @@ def sight_key(sees: Sees, tokens: int) -> tuple[Any, ...]:
 
 
 def sight_rule(sees: Sees) -> str:
-    """Return what a judge that sees everything is told about it."""
+    """Return what a judge that sees everything has to know about it."""
     return "" if sees == "answer" else _RULE.format(name=_NAME)
 
 
@@ -68,7 +68,7 @@ def _where_unknown(context: ScoreContext) -> str:
 
 
 def rendered(events: Sequence[Event], tokens: int) -> str:
-    """Return events as text of about so many tokens; the same events give the same text.
+    """Return events as text of about this many tokens; the same events give the same text.
 
     Results of tools are cut first, then all texts; then the oldest events after the first one are left out. What the
     model thought is not shown, as it is never scored.
@@ -113,7 +113,7 @@ def _line(number: int, event: Event, numbers: dict[str, int], cut_result: int, c
 
 
 def _words(event: Event, numbers: dict[str, int]) -> tuple[str, str]:
-    """Return what an event is, in our words, and the text in it, which is somebody else's."""
+    """Return what an event is, in our words, and the text in it, which others wrote."""
     match event:
         case MessageEvent():
             words = {"user": "user", "assistant": "agent", "system": "system"}[event.role], event.text

@@ -1,4 +1,4 @@
-"""`turns`: checks after single turns of a conversation, beside the scorer of its last answer."""
+"""`turns`: checks after single turns of a conversation, and the scorer of its last answer."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Turns(Composite, frozen=True, kw_only=True):
 
     With `combine: all` the lowest counts, with `last` the last answer alone; every check is a metric of its own anyway.
     Turns that were not reached, because a check with `stop` failed, earn nothing and have no metric. In a suite, checks
-    are written beside the turns of a case.
+    are written with the turns of a case.
     """
 
     guide: ClassVar = Guide(

@@ -89,7 +89,7 @@ def _fits_text(value: Any, condition: str) -> bool:
 def _within(value: Any, sign: str, limit: int | float | None) -> bool:
     number = _number(value)
     if number is None or limit is None:
-        raise IncomparableError(f"{_shown(value)} is no number that could be compared with {sign}{limit}")
+        raise IncomparableError(f"{_shown(value)} is not a number, so it cannot be compared with {sign}{limit}")
     return {
         ">": number > limit,
         ">=": number >= limit,

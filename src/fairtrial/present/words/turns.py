@@ -9,7 +9,7 @@ from fairtrial.core.formatting import number
 
 
 class CheckedTurn(NamedTuple):
-    """One check: where it stands, with which scorer, what came of it, and why."""
+    """One check: after which turn, by which scorer, its result, and why."""
 
     name: str
     scorer: str
