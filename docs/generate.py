@@ -46,6 +46,7 @@ STRUCTS: list[tuple[str, Any]] = [
     ("workspace", case_document.WorkspaceEntry),
     ("git", case_document.GitEntry),
     ("cases", case_document.CaseEntry),
+    ("turns", case_document.TurnEntry),
     ("checks", checks.Check),
     ("steps", checks.Step),
     ("expect", checks.Expectation),
@@ -58,6 +59,7 @@ STRUCTS: list[tuple[str, Any]] = [
     ("providers", document.ProviderEntry),
     ("judge, judges", document.JudgeEntry),
     ("panel", PanelSpec),
+    ("user", document.UserEntry),
     ("gate", GateSpec),
     ("prices", PriceSpec),
     ("retry", RetrySpec),
@@ -318,14 +320,9 @@ def _type(described: dict[str, Any]) -> str:
         kinds = [_type(item) for item in described["anyOf"] if item.get("type") != "null"]
         return " or ".join(dict.fromkeys(kinds))
     if "$ref" in described:
-        return (
-            described["$ref"]
-            .rsplit("/", 1)[-1]
-            .removesuffix("Entry")
-            .removesuffix("Spec")
-            .removesuffix("Settings")
-            .lower()
-        )
+        name = described["$ref"].rsplit("/", 1)[-1]
+        name = name.removesuffix("Entry").removesuffix("Spec").removesuffix("Settings")
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
     if "enum" in described:
         return " \\| ".join(f"`{value}`" for value in described["enum"])
     if "additionalProperties" in described and isinstance(described["additionalProperties"], dict):

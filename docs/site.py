@@ -54,6 +54,7 @@ NAVIGATION: dict[str, Any] = {
         "Does my server help?": "docs/does-it-help.md",
         "Optimisation problems": "docs/problems.md",
         "The politeness studies": "docs/politeness.md",
+        "The whole trajectory": "docs/trajectories.md",
         "Judges": "docs/judges.md",
         "Runs": "docs/runs.md",
         "More than one process": "docs/cluster.md",

@@ -135,6 +135,7 @@ def suites_in(page: Path) -> list[str]:
         REPO / "docs/judges.md",
         REPO / "docs/tutorial-agents.md",
         REPO / "docs/agents.md",
+        REPO / "docs/trajectories.md",
         REPO / "docs/cluster.md",
     ],
     ids=lambda page: page.name,

@@ -54,6 +54,8 @@ EXAMPLES |= {
     "latency": ({"type": "latency", "max": 1000}, None),
     "cost": ({"type": "cost", "max": 0.01}, None),
     "tool_calls": ({"type": "tool_calls", "names": ["search"]}, None),
+    "trajectory": ({"type": "trajectory", "required": ["search"]}, None),
+    "turns": ({"type": "turns", "checks": [{"after": 1, "check": ["match"], "expected": "Paris"}]}, None),
     "javascript": ({"type": "javascript", "code": "output.length < 100"}, None),
     "levenshtein": ({"type": "levenshtein"}, "Paris"),
     "f1": ({"type": "f1"}, "Paris"),
@@ -243,6 +245,11 @@ SEVERAL |= {
     "choice": ({"type": "choice"}, ("A", "B"), "B"),
     "starts_with": ({"type": "starts_with"}, ("Lutetia", "Paris"), "Paris it is"),
     "tool_calls": ({"type": "tool_calls"}, ("find", "search"), "x"),
+    "turns": (
+        {"type": "turns", "checks": [{"after": 1, "check": ["cost"], "weight": 0}], "answer": "match"},
+        ("Lutetia", "Paris"),
+        "Paris",
+    ),
     "javascript": ({"type": "javascript", "code": "output === expected"}, ("Lutetia", "Paris"), "Paris"),
     "levenshtein": ({"type": "levenshtein"}, ("Lutetia", "Paris"), "Paris"),
     "f1": ({"type": "f1"}, ("Lutetia", "Paris"), "Paris"),
@@ -254,7 +261,7 @@ SEVERAL |= {
 }
 # Those that see all of them at once, and those that do not look at the expected text.
 SEEN_AT_ONCE = {"llm_judge", "golden_judge"}
-NOT_LOOKED_AT = {"browser", "check", "code_judge", "optimisation", "refusal", "length", "latency", "cost"}
+NOT_LOOKED_AT = {"browser", "check", "code_judge", "optimisation", "refusal", "length", "latency", "cost", "trajectory"}
 REVERSED = {"not"}  # none of them may be met
 
 

@@ -23,13 +23,13 @@ class Exchange(NamedTuple):
     trace: dict[str, Any] | None = None  # of runs that are older than lists over all turns, and of failed trials
 
 
-def transcript(arm: Arm, case: Case, repeat: int, turns: Sequence[Exchange] = ()) -> str:
-    """Return the messages of a trial for display, without the system prompt."""
+def transcript(arm: Arm, case: Case, repeat: int, turns: Sequence[Exchange] = (), *, ended: bool = False) -> str:
+    """Return the messages of a trial for display, without the system prompt; those that come, unless it has ended."""
     try:
         chat = _chat(arm, case, repeat, turns)
     except TemplateError as error:  # the reason why this trial has no answer
         return f"({error})"
-    unsaid = tuple(Message(role="user", content=text) for text in case.turns[len(turns) :])
+    unsaid = tuple(Message(role="user", content=text) for text in (() if ended else case.turns[len(turns) :]))
     attached = [f"[{file.name}]" for file in case.attach]
     return "\n".join([*attached, Chat(messages=chat.messages + unsaid).shown()])
 

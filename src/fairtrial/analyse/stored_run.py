@@ -19,7 +19,7 @@ from fairtrial.core.experiment import Arm, Case, Expected, ToolUse
 from fairtrial.core.money import Cost
 from fairtrial.core.place import Place, place_of
 from fairtrial.core.showing import Brief
-from fairtrial.core.trace import whole_trace
+from fairtrial.core.trace import ending, whole_trace
 from fairtrial.core.trajectory import Exchanged, trajectory
 from fairtrial.core.variables import display
 from fairtrial.store import schema
@@ -300,7 +300,7 @@ class StoredRun(Brief):
             condition=arm.condition.name,
             repeat=row["repeat"] + 1,
             status=status_of(row),
-            input=transcript(arm, case, row["repeat"], turns),
+            input=transcript(arm, case, row["repeat"], turns, ended=bool(ending(of_trial["trace"]))),
             expected=case.expected,
             columns=case.columns or None,
             weight=case.weight,

@@ -16,8 +16,10 @@ from fairtrial.cli.console import Console
 from fairtrial.cli.layout import FIRST, LOUD, QUIET, print_commands, print_facts
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.formatting import cost_fact, milliseconds, number
+from fairtrial.core.trace import ending
 from fairtrial.present.word_diff import word_diff
 from fairtrial.present.words.limits import trial_limit
+from fairtrial.present.words.turns import checked_turns
 from fairtrial.store.browsing import CaseQuery, ordered_cases, positions_of
 from fairtrial.text.printable import counted, printable
 
@@ -46,6 +48,7 @@ def print_trial(run: Run, trial: TrialRecord) -> None:
     for reason in trial.tried:
         print_text(console, "tried", reason, LOUD)
     _print_judges(console, run, trial)
+    _print_turns(console, trial)
     print_calls(console, trial.trace)
     _print_workspace(console, run, trial)
     _print_page(console, trial.details)
@@ -146,6 +149,13 @@ def _print_judges(console: Console, run: Run, trial: TrialRecord) -> None:
         print_text(console, "judge", f"{value}, {comment['judge']}{said}")
     for claim in _listed(trial.details, "unverified_claims"):
         print_text(console, "unverified", str(claim), LOUD)
+
+
+def _print_turns(console: Console, trial: TrialRecord) -> None:
+    """Print what the checks after turns said, and why a conversation ended before its last turn."""
+    for place, check in enumerate(checked_turns(trial.details)):
+        print_text(console, "checks" if place == 0 else "", check.words, "" if check.passed else LOUD)
+    print_text(console, "ended", ending(trial.trace) or None)
 
 
 def print_calls(console: Console, trace: dict[str, Any] | None) -> None:

@@ -161,6 +161,34 @@ OnLimitEntry = Annotated[
 ]
 
 
+class TurnEntry(Keys, frozen=True, kw_only=True):
+    """What the user says, and what must hold after the answer."""
+
+    shorthand: ClassVar[str] = "input"
+    input: Annotated[str, Meta(description="What the user says.")]
+    check: Annotated[
+        Any, Meta(description="A scorer or a list of them, for this turn: what happened in it, and its answer.")
+    ] = None
+    expected: Annotated[Any, Meta(description="The right answer to this turn, for its scorer.")] = None
+    scorer: Annotated[
+        Any, Meta(description="As `check`; default with `expected`: the scorer of the case or suite.")
+    ] = None
+    weight: Annotated[float, Meta(ge=0, description="Of this check in the score; 0 is shown but not counted.")] = 1.0
+    stop: Annotated[bool, Meta(description="Ask nothing more if the check is not satisfied.")] = False
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether anything must hold after this turn."""
+        return self.check is not None or self.scorer is not None or self.expected is not None
+
+    def find_problems(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield what cannot be meant."""
+        if self.check is not None and self.scorer is not None:
+            yield ("scorer",), "set `check` or `scorer`, not both: they mean the same"
+        if not self.is_checked and (self.stop or self.weight != 1):
+            yield (), "`stop` and `weight` are about a check: add `check`, or `expected`"
+
+
 class CaseSettings(Keys, frozen=True, kw_only=True):
     """What a case may say in addition to its question; under `case_defaults`, for all cases."""
 
@@ -195,6 +223,10 @@ class CaseSettings(Keys, frozen=True, kw_only=True):
     conditions: Annotated[
         list[str], Meta(description="The conditions (or prompts) under which it is asked; default: all.")
     ] = []
+    turns_score: Annotated[
+        Literal["mean", "all", "last"] | None,
+        Meta(description="How checks after turns enter the score: their mean (default), the lowest, or not at all."),
+    ] = None
     checks: Annotated[list[Check], Meta(description="What the page must do; for `browser` and `code_judge`.")] = []
     metadata: dict[str, Any] | None = None
 
@@ -204,6 +236,7 @@ class CaseEntry(CaseSettings, frozen=True, kw_only=True):
 
     input: str | msgspec.UnsetType = msgspec.UNSET
     turns: Annotated[
-        list[str], Meta(description="Instead of `input`: what the user says, each after an answer; the last is scored.")
+        list[TurnEntry],
+        Meta(description="Instead of `input`: what the user says, each after an answer; the last is scored."),
     ] = []
     id: str | None = None

@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 
 from fairtrial.config.attach import read_attached
-from fairtrial.config.case_document import CaseEntry, listed
+from fairtrial.config.case_document import CaseEntry, TurnEntry, listed
 from fairtrial.config.document import SuiteDocument
 from fairtrial.config.workspaces import own_fields
 from fairtrial.core import registry
 from fairtrial.core.experiment import Case, read_expected
 from fairtrial.core.options import scorer_spec
+from fairtrial.core.turn_checks import CHECKS, COMBINE
 
 
 def built_in_cases(document: SuiteDocument, folder: Path) -> list[Case]:
@@ -30,9 +31,9 @@ def inline_case(entry: CaseEntry, index: int, folder: Path, *, fetch: bool) -> C
     attached = read_attached(listed(entry.attach), folder, fetch=fetch)
     return Case(
         id=entry.id or f"case-{index + 1}",
-        input=attached.question(entry.turns[0] if entry.turns else entry.input or ""),
+        input=attached.question(entry.turns[0].input if entry.turns else entry.input or ""),
         attach=attached.files,
-        turns=tuple(entry.turns[1:]),
+        turns=tuple(turn.input for turn in entry.turns[1:]),
         expected=read_expected(entry.expected),
         weight=entry.weight,
         tags=tuple(entry.tags),
@@ -59,12 +60,28 @@ def _metadata(entry: CaseEntry, folder: Path) -> dict[str, Any] | None:
         metadata["workspace"] = own_fields(entry.workspace, folder)
     if entry.tools is not None:
         metadata["tools"] = [_without_empty(msgspec.to_builtins(call)) for call in entry.tools]
+    if any(turn.is_checked for turn in entry.turns):
+        metadata[CHECKS] = [_turn_check(turn, number) for number, turn in enumerate(entry.turns, 1) if turn.is_checked]
+        metadata |= {COMBINE: entry.turns_score} if entry.turns_score else {}
     checks = [check for check in entry.checks if check.steps]  # one without was reported where it stands
     if checks:
         metadata["checks"] = [_without_empty(msgspec.to_builtins(check)) for check in checks]
     if entry.choices:
         metadata["choices"] = entry.choices
     return metadata or entry.metadata
+
+
+def _turn_check(turn: TurnEntry, number: int) -> dict[str, Any]:
+    """Return the check after a turn as options of the scorer `turns`; without a `check` it is the suite's scorer."""
+    given = turn.check if turn.scorer is None else turn.scorer
+    check: dict[str, Any] = {"after": number}
+    if given is not None:
+        check["check"] = given if isinstance(given, list) else [given]
+    if turn.expected is not None:
+        check["expected"] = turn.expected
+    if turn.weight != 1:
+        check["weight"] = turn.weight
+    return {**check, "stop": True} if turn.stop else check
 
 
 def _without_empty(value: Any) -> Any:

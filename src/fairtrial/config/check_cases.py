@@ -23,6 +23,7 @@ from fairtrial.core.questions import Questions
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.target import Target
 from fairtrial.core.templates import TemplateError, fill, is_template, names_in
+from fairtrial.core.turn_checks import turn_checks
 from fairtrial.text.printable import name_problem
 
 _MAX_PROBLEMS = 50
@@ -100,7 +101,12 @@ class _Checker:
 
     def _scorer_keys(self, case: Case) -> list[bytes]:
         """Return the scorers of a case, as JSON."""
-        if self._extract or case.extract:
+        keys = self._own_keys(case)
+        user = self._suite.settings.user
+        return keys if user is None else [*keys, *map(canonical_json, user.end)]
+
+    def _own_keys(self, case: Case) -> list[bytes]:
+        if self._extract or case.extract or turn_checks(case.metadata):
             return list(dict.fromkeys(canonical_json(arm.scorer_of(case)) for arm in self._asked(case)))
         return [canonical_json(case.scorer)] if case.scorer else self._common
 

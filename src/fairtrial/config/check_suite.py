@@ -146,6 +146,10 @@ def _keep_case(source: SuiteSource, path: KeyPath, case: Any) -> None:
             case[key] = text
     if "expected" in case:
         case["expected"] = _keep_expected(source, (*path, "expected"), case["expected"])
+    turns = case.get("turns")
+    for number, turn in enumerate(turns if isinstance(turns, list) else ()):
+        if isinstance(turn, dict) and "expected" in turn:
+            turn["expected"] = _keep_expected(source, (*path, "turns", number, "expected"), turn["expected"])
     _keep_checks(source, (*path, "checks"), case.get("checks"))
 
 

@@ -150,6 +150,9 @@ class UserEntry(Keys, frozen=True, kw_only=True):
     persona: Annotated[str, Meta(description="Who the user is; a template.")] = ""
     goal: Annotated[str, Meta(description="What the user wants; a template.")] = ""
     max_turns: Annotated[int, Meta(ge=1, le=100, description="Answers after which the conversation ends.")] = 8
+    end: Annotated[
+        Any, Meta(description="A scorer or a list: once all are satisfied, by what is there, the conversation ends.")
+    ] = None
     params: ParamsEntry | None = None
     options: dict[str, Any] = {}
 

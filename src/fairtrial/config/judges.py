@@ -8,16 +8,16 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.config.document import JudgeEntry, SuiteDocument
-from fairtrial.config.source import SuiteSource
+from fairtrial.config.document import JudgeEntry, SuiteDocument, UserEntry
+from fairtrial.config.source import SuiteSource, check_scorer
 from fairtrial.config.targets import TargetResolver
 from fairtrial.config.wording import check_template
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import EMBEDDER, TargetSpec
+from fairtrial.core.experiment import EMBEDDER, ScorerSpec, TargetSpec
 from fairtrial.core.functions import Functions, is_given, own_name
 from fairtrial.core.options import Path as KeyPath
-from fairtrial.core.options import read
+from fairtrial.core.options import build_scorer, read, scorer_problems, scorer_spec
 from fairtrial.core.settings import JudgeSpec, UserSpec
 from fairtrial.core.variables import Variables
 
@@ -82,6 +82,7 @@ def resolve_user(source: SuiteSource, document: SuiteDocument) -> UserSpec | Non
         source.problem(("user",), "a simulated user needs a `persona` or a `goal`")
     if any(case.turns for case in document.cases) or (document.dataset and document.dataset.turns):
         source.problem(("user",), "a suite has a simulated user, or cases with `turns`, not both")
+    end = _end_of(source, entry)
     target = TargetResolver(source, document).resolve(("user",), entry)
     if target is None:
         return None
@@ -93,7 +94,25 @@ def resolve_user(source: SuiteSource, document: SuiteDocument) -> UserSpec | Non
         persona=entry.persona,
         goal=entry.goal,
         max_turns=entry.max_turns,
+        end=end,
     )
+
+
+def _end_of(source: SuiteSource, entry: UserEntry) -> tuple[ScorerSpec, ...]:
+    """Return the checks that end a conversation with a simulated user."""
+    if entry.end is None:
+        return ()
+    given = entry.end if isinstance(entry.end, list) else [entry.end]
+    sound = []
+    for number, scorer in enumerate(given):
+        path = ("user", "end", number) if isinstance(entry.end, list) else ("user", "end")
+        check_scorer(source, path, scorer)
+        if scorer_problems(scorer):
+            continue
+        if build_scorer(scorer).needs_judge():
+            source.problem(path, "what ends a conversation is checked without a judge, after every answer")
+        sound.append(scorer_spec(scorer))
+    return tuple(sound)
 
 
 def judge_named(

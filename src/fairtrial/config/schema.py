@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.config.case_document import CaseEntry, CaseSettings, Keys
+from fairtrial.config.case_document import CaseEntry, CaseSettings, Keys, TurnEntry
 from fairtrial.config.document import DatasetEntry, JudgeEntry, SuiteDocument, SuiteEntry, TargetEntry
 from fairtrial.core import registry
 from fairtrial.core.extraction import Extraction
 from fairtrial.core.providers import api_kinds
 
-_SHORT: tuple[type[Keys], ...] = (TargetEntry, DatasetEntry, JudgeEntry, SuiteEntry)
+_SHORT: tuple[type[Keys], ...] = (TargetEntry, DatasetEntry, JudgeEntry, SuiteEntry, TurnEntry)
 _LABELS = ("category", "difficulty", "cluster")
 # Text that may also be written as a number or a boolean; its spelling is kept.
 _EXTRACTION, _EXTRACT = "#/$defs/Extraction", {"$ref": "#/$defs/Extract"}

@@ -59,7 +59,12 @@ class Composite(Scorer, frozen=True, kw_only=True):
 
 def built_parts(scorer: Composite) -> list[Scorer]:
     """Return the parts of a scorer."""
-    return [_built(canonical_json([part, scorer.extract])) for part in scorer.parts()]
+    return [built_part(scorer, part) for part in scorer.parts()]
+
+
+def built_part(scorer: Composite, part: PartSpec) -> Scorer:
+    """Return one part of a scorer."""
+    return _built(canonical_json([part, scorer.extract]))
 
 
 @lru_cache(maxsize=512)
@@ -76,7 +81,7 @@ def _check_parts(scorer: Composite, case: Case, folder: Path) -> Iterator[str]:
         problems = [message for _, message in scorer_problems(part)]
         yield from problems
         if not problems:
-            yield from case_problems(_built(canonical_json([part, scorer.extract])), case, folder)
+            yield from case_problems(built_part(scorer, part), case, folder)
 
 
 def marking_parts(spec: PartSpec | Scorer) -> list[Scorer]:

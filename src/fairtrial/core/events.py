@@ -86,6 +86,7 @@ class NoteEvent(BaseEvent, frozen=True, kw_only=True, omit_defaults=True, tag="n
     """Anything else worth knowing, such as that the agent shortened its own context."""
 
     text: str
+    kind: str = ""  # `end`: why the conversation ended
 
 
 Event = MessageEvent | ReasoningEvent | CallEvent | ResultEvent | ChangeEvent | LimitEvent | ErrorEvent | NoteEvent

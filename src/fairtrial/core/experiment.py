@@ -15,6 +15,7 @@ from fairtrial.core.file import Attachment
 from fairtrial.core.skill import Skill
 from fairtrial.core.templates import fill
 from fairtrial.core.trust import may_run_code
+from fairtrial.core.turn_checks import scorer_of_turns, turn_checks
 from fairtrial.core.types_in_threads import look_into
 from fairtrial.core.workspace import WorkspaceSpec
 
@@ -373,6 +374,8 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
 
         A scorer that replaces all others (`override`), or one on the case, is more specific than the case's `extract`.
         """
+        if override is None and (checks := turn_checks(case.metadata)):
+            return scorer_of_turns(checks, case, self.scorer, case.extract or self.extract)
         own = case.scorer if override is None else override
         scorer = self.scorer if own is None else own
         if self.extract is None and case.extract is None:

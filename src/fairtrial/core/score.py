@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -49,6 +49,13 @@ class Unscored(msgspec.Struct, frozen=True, kw_only=True):
     judgements: tuple[Judgement, ...] = ()
 
 
+class Earlier(NamedTuple):
+    """The answer of a turn before the last one, and what makes the workspace as it was then."""
+
+    answer: Answer
+    workspace: MakeWorkspace | None = None
+
+
 class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a scorer can use."""
 
@@ -60,6 +67,8 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[dict[str, Any], ...] = ()  # the chat that was sent
     conversation: bool = False  # whether there were turns before the answer
     turns: tuple[Exchanged, ...] = ()  # what was asked and answered, turn by turn; the last one is this answer
+    earlier: tuple[Earlier, ...] = ()  # the answers before this one, as far as they are stored
+    part: str = ""  # what of the trial is scored, if not all of it; a judge's verdict on one part is none on another
     files: tuple[File, ...] = ()  # sent with the question; only there if a judge can see them
     finish_reason: str | None = None
     on_refusal: Literal["wrong", "unscored", "right"] = "wrong"

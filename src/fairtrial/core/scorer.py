@@ -104,6 +104,10 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Score one answer; the same context gives the same score, unless a judge is used."""
         raise NotImplementedError
 
+    async def stop(self, context: ScoreContext) -> Score | Unscored | None:
+        """Return the score of the check that must be full for a conversation to go on; None: nothing ends it here."""
+        return None
+
 
 def without_extract(scorer: Scorer) -> Scorer:
     """Return a scorer that reads answers whole."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from fairtrial.core.experiment import Arm, TargetSpec
+from fairtrial.core.experiment import Arm, ScorerSpec, TargetSpec
 from fairtrial.core.gate import GateSpec
 from fairtrial.core.types_in_threads import look_into
 
@@ -60,6 +60,7 @@ class UserSpec(msgspec.Struct, frozen=True, kw_only=True):
     persona: str = ""
     goal: str = ""
     max_turns: int = 8
+    end: tuple[ScorerSpec, ...] = ()  # scorers that must all be satisfied for the conversation to end before that
 
 
 class PanelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

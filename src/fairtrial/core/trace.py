@@ -29,6 +29,7 @@ from fairtrial.core.events import (
 from fairtrial.core.experiment import ToolUse
 
 _MAX_RESULT = 20_000
+END = "end"  # the kind of note that says why a conversation ended
 _VIEWS = ("tool_calls", "messages")  # they follow from the events
 
 
@@ -223,6 +224,31 @@ def whole_trace(trace: dict[str, Any] | None, earlier: Sequence[Mapping[str, Any
     if not earlier or "events" in (trace or {}):
         return with_views(trace)
     return join_turns([*earlier, trace])
+
+
+def trace_of_turn(trace: Mapping[str, Any] | None, turn: int) -> dict[str, Any] | None:
+    """Return what the trace of a conversation says about one of its turns, as if it were the only one."""
+    events = _stored_events(trace)
+    if trace is None or events is None:
+        return None
+    kept = {name: value for name, value in trace.items() if name in ("servers", "session_id")}
+    own = [msgspec.structs.replace(event, turn=1) for event in events if event.turn == turn]
+    told = turn not in (trace.get("not_told") or ())
+    calls = {"tool_calls": msgspec.to_builtins(tool_calls(own))} if told else {"not_told": [1]}
+    return {**kept, **calls, "messages": _messages(own), "events": as_data(own)}
+
+
+def with_note(trace: Mapping[str, Any] | None, text: str, *, kind: str) -> dict[str, Any]:
+    """Return the trace of one turn with a note at its end; what it did not tell before is still unknown."""
+    events = events_of(trace) or ()
+    unknown = {} if tells_calls(trace) else {"not_told": [1]}
+    return {**(trace or {}), **unknown, "events": as_data([*events, NoteEvent(text=text, kind=kind)])}
+
+
+def ending(trace: Mapping[str, Any] | None) -> str:
+    """Return why a conversation ended, if that was recorded."""
+    notes = (event for event in _stored_events(trace) or () if isinstance(event, NoteEvent) and event.kind == END)
+    return next((note.text for note in notes), "")
 
 
 def _renamed(events: Sequence[Event], turn: int, seen: Counter[str]) -> list[Event]:

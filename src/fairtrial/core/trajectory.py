@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fairtrial.core.events import Event, MessageEvent, ReasoningEvent
-from fairtrial.core.trace import events_of
+from fairtrial.core.events import Event, MessageEvent, NoteEvent, ReasoningEvent
+from fairtrial.core.trace import END, events_of
 
 
 class Exchanged(NamedTuple):
@@ -31,7 +31,8 @@ def trajectory(turns: Sequence[Exchanged], trace: Mapping[str, Any] | None) -> t
 
 def _turn(turn: Exchanged, number: int, told: Sequence[Event]) -> list[Event]:
     own = [event for event in told if not event.within]
-    events = list(told)
+    last = [event for event in told if isinstance(event, NoteEvent) and event.kind == END]
+    events = [event for event in told if event not in last]
     if not any(isinstance(event, MessageEvent) and event.role == "user" for event in own):
         events.insert(0, MessageEvent(text=turn.question, role="user", turn=number))
     if turn.reasoning and not any(isinstance(event, ReasoningEvent) for event in own):
@@ -39,4 +40,4 @@ def _turn(turn: Exchanged, number: int, told: Sequence[Event]) -> list[Event]:
     said = [event.text for event in own if isinstance(event, MessageEvent) and event.role == "assistant"]
     if turn.answer and turn.answer.strip() not in (text.strip() for text in said[-1:]):
         events.append(MessageEvent(text=turn.answer, turn=number))
-    return events
+    return events + last

@@ -18,6 +18,7 @@ from fairtrial.core.target import Target
 from fairtrial.core.templates import TemplateError
 from fairtrial.core.trace import join_turns
 from fairtrial.core.trial import Trial
+from fairtrial.engine.ends import Ends, ended
 from fairtrial.engine.executor import Reports
 from fairtrial.engine.job import Job
 from fairtrial.engine.journals import Journals
@@ -29,9 +30,13 @@ class Asking:
     """Asks the targets of a job; `ladders` and `user` are set when its executor is entered."""
 
     def __init__(
-        self, job: Job, targets: dict[str, Target], load_file: Callable[[Attachment], Awaitable[File]]
+        self,
+        job: Job,
+        targets: dict[str, Target],
+        load_file: Callable[[Attachment], Awaitable[File]],
+        ends: Ends,
     ) -> None:
-        self._job, self._targets, self._load_file = job, targets, load_file
+        self._job, self._targets, self._load_file, self._ends = job, targets, load_file, ends
         self.ladders: dict[str, Ladder] = {}  # by target
         self.user: SimulatedUser | None = None
         self._journals = Journals(job.journals, job.variables.hide_all)
@@ -81,9 +86,14 @@ class Asking:
                 return _whole_conversation(_not_asked(Failure(kind="mcp", message=str(error))), turns)
             async with self._journals.follow(trial, request.journal) if self.is_agent(trial) else nullcontext():
                 outcome = await ladder.ask(msgspec.structs.replace(request, mcp=servers, listener=listener))
-            if isinstance(outcome.result, Failure) or outcome.result.limit or self._is_last(trial, len(turns) + 1):
+            if isinstance(outcome.result, Failure) or outcome.result.limit:
                 return _whole_conversation(outcome, turns)
-            turns.append(EarlierTurn(question=request.input, answer=outcome.result, cost=outcome.cost))
+            why = await self._why_it_ends(trial, outcome, turns) if is_conversation else ""
+            answer = ended(outcome.result, why)
+            if self._is_last(trial, len(turns) + 1):
+                return _whole_conversation(msgspec.structs.replace(outcome, result=answer), turns)
+            reply = "" if why else None
+            turns.append(EarlierTurn(question=request.input, answer=answer, cost=outcome.cost, reply=reply))
             await reports.turn_answered(trial, len(turns) - 1, turns[-1], outcome.cost)
 
     def is_agent(self, trial: Trial) -> bool:
@@ -94,21 +104,32 @@ class Asking:
         """Return whether the answer in this turn (from 1) is the one that is scored."""
         return turn > len(trial.case.turns) if self.user is None else self.user.is_last(turn)
 
+    async def _why_it_ends(self, trial: Trial, outcome: Outcome, turns: Sequence[EarlierTurn]) -> str:
+        """Return why nothing more is asked after this answer, if that is worth telling; empty if it goes on."""
+        so_far = _whole_conversation(outcome, turns).result
+        assert isinstance(so_far, Answer)
+        trial = msgspec.structs.replace(trial, turns=tuple(turns))
+        if self.user is not None:
+            return await self._ends.of_user(trial, so_far, self.user.spec)
+        return "" if self._is_last(trial, len(turns) + 1) else await self._ends.of_script(trial, so_far)
+
     async def _let_user_reply(self, trial: Trial, turns: list[EarlierTurn], reports: Reports) -> Failure | None:
         """Add the simulated user's reply to the last turn, durably; return why there is none."""
         assert self.user is not None
-        reply, cost = await self.user.reply(trial, turns)
+        reply = await self.user.reply(trial, turns)
+        said = reply.text
         turns[-1] = msgspec.structs.replace(
             turns[-1],
-            reply=None if isinstance(reply, Failure) else reply,
-            user_cost=total([turns[-1].user_cost, cost]),
+            answer=ended(turns[-1].answer, reply.why),
+            reply=None if isinstance(said, Failure) else said,
+            user_cost=total([turns[-1].user_cost, reply.cost]),
         )
-        await reports.turn_answered(trial, len(turns) - 1, turns[-1], cost)
-        if not isinstance(reply, Failure):
+        await reports.turn_answered(trial, len(turns) - 1, turns[-1], reply.cost)
+        if not isinstance(said, Failure):
             return None
-        message = reply.message if reply.kind == "budget" else f"the simulated user: {reply.message}"
+        message = said.message if said.kind == "budget" else f"the simulated user: {said.message}"
         # The target is not to blame, whatever is wrong with the user.
-        return Failure(kind=reply.kind if reply.kind == "budget" else "user", message=message)
+        return Failure(kind=said.kind if said.kind == "budget" else "user", message=message)
 
 
 def _not_asked(failure: Failure) -> Outcome:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from functools import partial
 
 import msgspec
@@ -31,12 +31,13 @@ from fairtrial.engine.batch_book import BatchBook
 from fairtrial.engine.batches import Batches
 from fairtrial.engine.bench import embedding_of, embedding_request
 from fairtrial.engine.cancelling import raise_if_cancelled
+from fairtrial.engine.ends import Ends
 from fairtrial.engine.executor import Lane, Reports
 from fairtrial.engine.job import Job
 from fairtrial.engine.ladder import Ladder, Lookup, Purse
 from fairtrial.engine.ladders import Ladders, LimiterOf
 from fairtrial.engine.room import Room, this_machine
-from fairtrial.engine.scoring import Scoring
+from fairtrial.engine.scoring import Scoring, Tools
 from fairtrial.engine.user import SimulatedUser
 from fairtrial.providers.judge_models import judge_of
 
@@ -73,7 +74,7 @@ class LocalExecutor:
             job, targets, budget, self._room, self._workspaces, limiter_of=limiter_of, processes=processes
         )
         self._batches = Batches(job, book, budget)
-        self._asking = Asking(job, targets, load_file)
+        self._asking = Asking(job, targets, load_file, Ends(scoring, self._place_for, self._tools_for))
         self._judge_ladders: dict[str, Ladder] = {}
         self._embeddings: dict[tuple[str, str], array[float]] = {}
         judges = tuple(judge_of(judge, partial(self._ask_judge, judge)) for judge in job.settings.judges)
@@ -172,6 +173,7 @@ class LocalExecutor:
         shown = trial.case.attach if self._shows_files else ()  # to judges that can see
         files = [await self._load_file(file) for file in shown]
         workspace = self._workspace_of(trial, answer)
+        earlier = [self._workspace_of(trial, turn.answer) for turn in trial.turns]
         async with self._room.place(self._scoring.resources_of(trial)):
             return await self._scoring.score(
                 trial,
@@ -182,7 +184,14 @@ class LocalExecutor:
                 self._embed,
                 files,
                 workspace,
+                earlier,
             )
+
+    def _tools_for(self, trial: Trial, answer: Answer) -> Tools:
+        return Tools(self._workshop, self._embed, self._workspace_of(trial, answer))
+
+    def _place_for(self, trial: Trial) -> AbstractAsyncContextManager[None]:
+        return self._room.place(self._scoring.resources_of(trial))
 
     def _workspace_of(self, trial: Trial, answer: Answer) -> MakeWorkspace | None:
         """Return what makes the workspace as the agent left it, for a scorer that looks into it."""

@@ -80,15 +80,15 @@ class StoreReader:
 
     async def with_changes(self, trial: Trial) -> Trial:
         """Return the trial with what its agent changed so far, which is only read for a trial that is carried out."""
-        if trial.stored is not None:
-            changes = await self._read(self._changes, self._job.run_id, trial.place)
-            return msgspec.structs.replace(trial, stored=msgspec.structs.replace(trial.stored, changes=changes))
-        if not trial.turns:
-            return trial
-        *earlier, last = trial.turns
-        changes = await self._read(self._changes, self._job.run_id, trial.place, len(earlier))
-        last = msgspec.structs.replace(last, answer=msgspec.structs.replace(last.answer, changes=changes))
-        return msgspec.structs.replace(trial, turns=(*earlier, last))
+        place, run_id = trial.place, self._job.run_id
+        turns = []
+        for number, turn in enumerate(trial.turns):
+            changes = await self._read(self._changes, run_id, place, number)
+            turns.append(msgspec.structs.replace(turn, answer=msgspec.structs.replace(turn.answer, changes=changes)))
+        stored = trial.stored
+        if stored is not None:
+            stored = msgspec.structs.replace(stored, changes=await self._read(self._changes, run_id, place))
+        return msgspec.structs.replace(trial, stored=stored, turns=tuple(turns))
 
     def _changes(self, run_id: str, place: Place, turn: int | None = None) -> File | None:
         changes = stored_changes(self._store, run_id, place, turn)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -18,7 +18,7 @@ from fairtrial.core.functions import Functions
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.judge import SECOND_JUDGE, Judgement, Panel
 from fairtrial.core.options import build_scorer
-from fairtrial.core.score import MakeWorkspace, Scale, Score, ScoreContext, Unscored
+from fairtrial.core.score import Earlier, MakeWorkspace, Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.trace import whole_trace
 from fairtrial.core.trajectory import Exchanged
@@ -26,6 +26,16 @@ from fairtrial.core.trial import Trial
 from fairtrial.core.workshop import Workshop
 from fairtrial.judging.second import SCALE, first_and_second, scored_twice
 from fairtrial.providers.judge_models import family_of
+
+Embed = Callable[[str, str], Awaitable[Sequence[float] | Failure]]  # by an embedder's name, and a text
+
+
+class Tools(NamedTuple):
+    """What checks need that are made while a conversation goes on."""
+
+    workshop: Workshop
+    embed: Embed
+    workspace: MakeWorkspace | None
 
 
 class Scoring:
@@ -70,18 +80,75 @@ class Scoring:
         panel: Panel | None = None,
         kept: Sequence[Judgement] = (),
         workshop: Workshop | None = None,
-        embed: Callable[[str, str], Awaitable[Sequence[float] | Failure]] | None = None,
+        embed: Embed | None = None,
         files: Sequence[File] = (),
         workspace: MakeWorkspace | None = None,
+        earlier: Sequence[MakeWorkspace | None] = (),
     ) -> Score | Unscored:
-        """Return the answer's score. Any error becomes a reason for no score, never a 0."""
+        """Return the answer's score. Any error becomes a reason for no score, never a 0.
+
+        `earlier` has the workspaces after the turns before the last one.
+        """
         if answer.limit is not None and trial.on_limit != "check":
             return self._unjudged(trial, limit_words(answer.limit, answer.limit_value))
         first, second = first_and_second(panel, trial.case.id)
-        trace = whole_trace(answer.trace, [turn.answer.trace for turn in _before(trial)])
-        answer = msgspec.structs.replace(answer, trace=trace)
+        context = self._context(trial, answer, workspace, earlier)
+        context = msgspec.structs.replace(
+            context,
+            files=tuple(files),
+            panel=first,
+            family=family_of(trial.arm.target) if panel and panel.judges else "",
+            workshop=workshop,
+            embed=embed,
+            kept={judgement.place: judgement for judgement in kept},
+        )
+        return await _attempted(self._scored(trial, context, second))
+
+    async def _scored(self, trial: Trial, context: ScoreContext, second: Panel | None) -> Score | Unscored:
+        scorer = self._scorer(self.spec_of(trial))
+        scored = _validated(await score_answer(scorer, context))
+        if second is None or isinstance(scored, Unscored):
+            return scored
+        if not scorer.needs_judge():  # what no judge scores has one score
+            return scored_twice(scored, scored)
+        again = await score_answer(scorer, msgspec.structs.replace(context, panel=second))
+        return scored_twice(scored, _validated(again))
+
+    async def stops(self, trial: Trial, answer: Answer, tools: Tools) -> Score | Unscored | None:
+        """Return what the check says that decides whether a conversation goes on; None if there is none.
+
+        `answer` is that of the conversation so far, and `trial` has the turns before it.
+        """
+        if type(self._scorer(self.spec_of(trial))).stop is Scorer.stop:
+            return None
+        return await _attempted(self._scorer(self.spec_of(trial)).stop(self._so_far(trial, answer, tools)))
+
+    async def reached(
+        self, trial: Trial, answer: Answer, end: Sequence[ScorerSpec], tools: Tools
+    ) -> list[Score | Unscored]:
+        """Return what the checks say that end the conversation with a simulated user."""
+        context = self._so_far(trial, answer, tools)
+        return [await _attempted(score_answer(self._scorer(spec), context)) for spec in end]
+
+    def _so_far(self, trial: Trial, answer: Answer, tools: Tools) -> ScoreContext:
+        context = self._context(trial, answer, tools.workspace)
+        return msgspec.structs.replace(context, workshop=tools.workshop, embed=tools.embed)
+
+    def _context(
+        self,
+        trial: Trial,
+        answer: Answer,
+        workspace: MakeWorkspace | None,
+        earlier: Sequence[MakeWorkspace | None] = (),
+    ) -> ScoreContext:
+        """Return what every scorer sees of a trial."""
+        before = _before(trial)
+        answer = msgspec.structs.replace(
+            answer, trace=whole_trace(answer.trace, [turn.answer.trace for turn in before])
+        )
         chat = trial.chat(trial.turns)
-        context = ScoreContext(
+        made = [*earlier, *(None for _ in before)]
+        return ScoreContext(
             response=answer.text,
             case=trial.case,
             answer=answer,
@@ -89,31 +156,13 @@ class Scoring:
             messages=tuple(chat.as_dicts()),
             conversation=bool(trial.turns),
             turns=_exchanged(trial, answer, chat.question),
-            files=tuple(files),
+            earlier=tuple(Earlier(turn.answer, made[number]) for number, turn in enumerate(before)),
             on_refusal=self._on_refusal,
             finish_reason=answer.finish_reason,
             folder=self._folder,
             functions=self._functions,
-            panel=first,
-            family=family_of(trial.arm.target) if panel and panel.judges else "",
-            workshop=workshop,
-            embed=embed,
             workspace=workspace,
-            kept={judgement.place: judgement for judgement in kept},
         )
-        try:
-            scorer = self._scorer(self.spec_of(trial))
-            scored = _validated(await score_answer(scorer, context))
-            if second is None or isinstance(scored, Unscored):
-                return scored
-            if not scorer.needs_judge():  # what no judge scores has one score
-                return scored_twice(scored, scored)
-            again = await score_answer(scorer, msgspec.structs.replace(context, panel=second))
-            return scored_twice(scored, _validated(again))
-        except WorkspaceError as error:
-            return Unscored(kind="workspace", message=str(error), retryable=True)
-        except (Exception, SystemExit) as error:  # a plug-in may do anything
-            return Unscored(kind="crashed", message=f"the scorer raised {type(error).__name__}: {error}")
 
     def _unjudged(self, trial: Trial, limit: str) -> Score | Unscored:
         """Return what an answer is worth that ended at a limit, where the suite does not want it looked at."""
@@ -134,6 +183,16 @@ class Scoring:
         if key not in self._scorers:
             self._scorers[key] = build_scorer(spec)
         return self._scorers[key]
+
+
+async def _attempted(scoring: Awaitable[Score | Unscored | None]) -> Score | Unscored:
+    """Return what comes of scoring; any error becomes a reason for no score."""
+    try:
+        return _validated(await scoring)
+    except WorkspaceError as error:
+        return Unscored(kind="workspace", message=str(error), retryable=True)
+    except (Exception, SystemExit) as error:  # a plug-in may do anything
+        return Unscored(kind="crashed", message=f"the scorer raised {type(error).__name__}: {error}")
 
 
 def _before(trial: Trial) -> list[EarlierTurn]:

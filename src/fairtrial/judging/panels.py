@@ -52,7 +52,7 @@ async def ask_panel(
     judges, own = _select_judges(panel, context.family)
 
     async def judged(judge: Judge, number: int) -> Judgement:
-        prompt = _with_files(make(judge, number), judge, context)
+        prompt = _of_part(_with_files(make(judge, number), judge, context), context)
         kept = context.kept.get((judge.key, prompt.hash, number))
         return kept or await ask_judge(judge, prompt, case_id=context.case.id, number=number)
 
@@ -81,6 +81,11 @@ def _with_files(prompt: JudgePrompt, judge: Judge, context: ScoreContext) -> Jud
         images=(*prompt.images, *context.files),
         hash=hash_prompt(prompt.hash, "files of the case"),
     )
+
+
+def _of_part(prompt: JudgePrompt, context: ScoreContext) -> JudgePrompt:
+    """Return a prompt whose verdict is not taken for one on another part of the trial by the same judge."""
+    return msgspec.structs.replace(prompt, hash=hash_prompt(prompt.hash, context.part)) if context.part else prompt
 
 
 def _select_judges(panel: Panel, family: str) -> tuple[tuple[Judge, ...], list[str]]:

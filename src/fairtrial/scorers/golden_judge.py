@@ -12,6 +12,7 @@ from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.judging.fence import Fence
 from fairtrial.judging.panels import judge_answer
 from fairtrial.judging.verdict import JudgePrompt, Verdict, extraction_key, hash_prompt
+from fairtrial.judging.whole_way import DEFAULT_TOKENS, Sees, TrajectoryTokens, sight, sight_key, sight_rule
 
 METRICS = ("factual_adherence", "completeness", "helpfulness_and_clarity")
 
@@ -111,7 +112,8 @@ class GoldenJudge(Scorer, frozen=True, kw_only=True):
     """Factual adherence, completeness, and helpfulness and clarity, 1 to 5 each; the score is their mean as 0–100.
 
     Statements that go beyond the golden answer without contradicting it are listed as unverified claims, not penalised.
-    With `rubric: k-eval`, the grades mean what they mean in k-eval.
+    With `rubric: k-eval`, the grades mean what they mean in k-eval. With `sees: trajectory`, the judge is shown
+    everything that happened, too.
     """
 
     guide: ClassVar = Guide(
@@ -126,6 +128,8 @@ class GoldenJudge(Scorer, frozen=True, kw_only=True):
     rubric: Annotated[
         Literal["fairtrial", "k-eval"], msgspec.Meta(description="Whose descriptions of the grades the judge is given.")
     ] = "fairtrial"
+    sees: Sees = "answer"
+    trajectory_tokens: TrajectoryTokens = DEFAULT_TOKENS
 
     def needs_expected(self) -> bool:
         return True
@@ -137,23 +141,26 @@ class GoldenJudge(Scorer, frozen=True, kw_only=True):
         return 5.0
 
     def prompt_hash(self, instructions: str) -> str | None:
-        return hash_prompt("golden_judge 1", _TASKS[self.rubric], instructions, *extraction_key(self))
+        more = (*extraction_key(self), *sight_key(self.sees, self.trajectory_tokens))
+        return hash_prompt("golden_judge 1", _TASKS[self.rubric], instructions, *more)
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
         return await judge_answer(context, lambda judge: self._prompt(context, judge), raw_max=5.0)
 
     def _prompt(self, context: ScoreContext, judge: Judge) -> JudgePrompt:
         fence = Fence()
+        told = (_TASKS[self.rubric], context.fill(judge.instructions), sight_rule(self.sees), fence.rule())
         parts = [
             fence.around("QUESTION", context.question),
             fence.around_each("GOLDEN ANSWER", context.accepted),
+            *sight(self.sees, self.trajectory_tokens, context, fence),
             fence.around("ANSWER TO JUDGE", context.response),
             "Reply with JSON of this form and nothing else:\n"
             + '{"factual_adherence": {"reasoning": "…", "score": 1}, "completeness": {"reasoning": "…", "score": 1}, '
             + '"helpfulness_and_clarity": {"reasoning": "…", "score": 1}, "unverified_claims": ["…"]}',
         ]
         return JudgePrompt(
-            system="\n\n".join(filter(None, (_TASKS[self.rubric], context.fill(judge.instructions), fence.rule()))),
+            system="\n\n".join(filter(None, told)),
             text="\n\n".join(parts),
             schema=_SCHEMA,
             read=_read,

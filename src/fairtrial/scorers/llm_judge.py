@@ -15,6 +15,7 @@ from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.judging.fence import Fence
 from fairtrial.judging.panels import judge_answer, with_judges
 from fairtrial.judging.verdict import JudgePrompt, Verdict, extraction_key, hash_prompt
+from fairtrial.judging.whole_way import DEFAULT_TOKENS, Sees, TrajectoryTokens, sight, sight_key, sight_rule
 
 _BANDS = """\
 {ten}: perfect, nothing to improve
@@ -37,7 +38,7 @@ class LlmJudge(Scorer, frozen=True, kw_only=True):
     """A mark from 0 to `scale` by the suite's judge; `criteria` are marked separately and combined by weight.
 
     The expected text, if any, is shown to the judge as a reference unless `reference` is false. Of several `judges`,
-    `by` names those that mark; default: all.
+    `by` names those that mark; default: all. With `sees: trajectory`, a judge is shown everything that happened, too.
     """
 
     guide: ClassVar = Guide(
@@ -53,6 +54,8 @@ class LlmJudge(Scorer, frozen=True, kw_only=True):
     instructions: str = ""
     criteria: list[Criterion] = []
     by: list[str] = []
+    sees: Sees = "answer"
+    trajectory_tokens: TrajectoryTokens = DEFAULT_TOKENS
 
     def check(self, case: Case, folder: Path) -> Iterable[str]:
         names = [criterion.name for criterion in self.criteria]
@@ -73,7 +76,11 @@ class LlmJudge(Scorer, frozen=True, kw_only=True):
         options |= {"instructions": self.instructions, "criteria": self.criteria}
         # In this order, as it was hashed from the start: a verdict is kept as long as nothing that is asked changes.
         return hash_prompt(
-            "llm_judge 1", msgspec.Raw(msgspec.json.encode(options)), instructions, *extraction_key(self)
+            "llm_judge 1",
+            msgspec.Raw(msgspec.json.encode(options)),
+            instructions,
+            *extraction_key(self),
+            *sight_key(self.sees, self.trajectory_tokens),
         )
 
     async def score(self, context: ScoreContext) -> Score | Unscored:
@@ -86,10 +93,11 @@ class LlmJudge(Scorer, frozen=True, kw_only=True):
         parts = [fence.around("QUESTION", context.question)]
         if self.reference and context.accepted:
             parts.append(fence.around_each("REFERENCE ANSWER", context.accepted))
+        parts += sight(self.sees, self.trajectory_tokens, context, fence)
         parts.append(fence.around("ANSWER TO JUDGE", context.response))
         parts.append(f"Reply with JSON of this form and nothing else:\n{msgspec.json.encode(self._example()).decode()}")
         return JudgePrompt(
-            system="\n\n".join(filter(None, (self._task(), *instructions, fence.rule()))),
+            system="\n\n".join(filter(None, (self._task(), *instructions, sight_rule(self.sees), fence.rule()))),
             text="\n\n".join(parts),
             schema=self._schema(),
             read=self._read,

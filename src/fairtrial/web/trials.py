@@ -17,7 +17,9 @@ from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.place import Place
+from fairtrial.core.trace import ending
 from fairtrial.present.word_diff import word_diff
+from fairtrial.present.words.turns import checked_turns
 from fairtrial.store import browsing
 from fairtrial.store.files import attachments, contents
 from fairtrial.web.grid import case_query, is_position
@@ -95,6 +97,8 @@ class Trials:
             judgements=run.judgements_at(place) if trial else [],
             difference=word_diff(show_expected(trial.expected), trial.answer) if trial else None,
             parts=[part for show in self._site.trial_parts if trial and (part := show(case, trial))],
+            checks=checked_turns(trial.details) if trial else [],
+            ended=ending(trial.trace) if trial else "",
             kept_in=run.kept_workspace(trial) if trial else None,
             shots=attachments(run.store, run.id, place=place).get(place, {}),
             **self._page_values(request, trial),

@@ -26,11 +26,13 @@ from fairtrial.engine.targets import build_target
 from fairtrial.engine.user import MAX_REPLY_TOKENS, SimulatedUser
 from fairtrial.judging.asking import longest_reply
 from fairtrial.judging.second import is_drawn
+from fairtrial.judging.whole_way import DEFAULT_TOKENS
 from fairtrial.providers.bounds import Most, is_bounded, most_tokens, most_usd
 from fairtrial.providers.judge_models import can_see
 from fairtrial.providers.prices import FREE, price_of_target
 
 _ANSWER_TOKENS = 2048  # of an answer that nothing limits, where another model reads it
+_BYTES_OF_TOKEN = 4  # of a trajectory that a judge is shown
 _OTHER_TOKENS = 2  # for the same text, another model may need this many times as many
 _JUDGE_BYTES = (
     8000  # of what every judge gets in addition to question and answer: its task, the schema, the form of a reply
@@ -155,7 +157,7 @@ class _Others:
             number = times * self.judgements * self._calls_of(judge, scorer, trial.case)
             if number:
                 told = len(scorer) + sum(_filled(text, trial) for text in (judge.instructions, *_templates(scorer)))
-                calls.add(_judge_request(judge, trial.case), number, _JUDGE_BYTES + told + read)
+                calls.add(_judge_request(judge, trial.case), number, _JUDGE_BYTES + told + read + _seen_bytes(scorer))
             asked += number
         return asked
 
@@ -283,6 +285,20 @@ def _templates(scorer: bytes) -> tuple[str, ...]:
             yield from texts(part)
 
     return tuple(texts(msgspec.json.decode(scorer)))
+
+
+@lru_cache(maxsize=512)
+def _seen_bytes(scorer: bytes) -> int:
+    """Return how much of a trajectory a judge of a scorer is shown at most."""
+
+    def seen(value: object) -> int:
+        own = 0
+        if isinstance(value, dict) and value.get("sees") == "trajectory":
+            own = _BYTES_OF_TOKEN * int(value.get("trajectory_tokens") or DEFAULT_TOKENS)
+        parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        return max([own, *map(seen, parts)])
+
+    return seen(msgspec.json.decode(scorer))
 
 
 @lru_cache(maxsize=512)
