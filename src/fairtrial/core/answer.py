@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -81,6 +81,16 @@ class Journal:
         self.read: Callable[[], SoFar] = SoFar
 
 
+Ask = Callable[["Request"], Awaitable["Answer | Failure"]]
+
+
+class Doubled(Protocol):
+    """What puts doubles in the place of MCP servers, and says in the result what came from them."""
+
+    async def __call__(self, request: Request, ask: Ask) -> Answer | Failure:
+        """Ask with doubles."""
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One request to a target."""
 
@@ -107,6 +117,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     embed: bool = False  # the answer's text must be the embedding of the input, as a JSON list
     allowance: Allowance | None = None  # what an agent, which makes many calls, may spend on this trial
     turnstile: Turnstile | None = None  # what an agent has to wait at before every call
+    doubled: Doubled | None = None  # what gives it doubles of MCP servers
     journal: Journal = msgspec.field(default_factory=Journal)
     listener: Listener = NOBODY  # receives the answer while it is streamed
 
