@@ -266,9 +266,12 @@ class Player:
         return results[min(self._made[counted], len(results)) - 1]  # type: ignore[no-any-return]
 
     def _ask(self, message: "Message", call: "dict[str, Any]", at: float) -> None:
-        with self._lock:
-            self._asking = self._asking or Asking(self._settings, self._hello)
-        answer = self._asking.ask(message)
+        try:
+            with self._lock:
+                self._asking = self._asking or Asking(self._settings, self._hello)
+            answer = self._asking.ask(message)
+        except OSError as error:  # it cannot be started
+            answer = {"jsonrpc": "2.0", "error": {"code": _INTERNAL, "message": f"the server is not there: {error}"}}
         self._notes.write(call, **reply_in(answer), source="live", at=at)
         say({**answer, "id": message["id"]})
 
@@ -291,7 +294,8 @@ class Asking:
 
     def ask(self, message: "Message") -> "Message":
         """Return the server's answer to a request."""
-        done, slot = threading.Event(), list[Message]()
+        done = threading.Event()
+        slot: list[Message] = []
 
         def take(answer: "Message") -> None:
             slot.append(answer)
