@@ -47,8 +47,6 @@ def call(name: str, given: dict) -> dict:
         text = f"{given['path']} is in {Path(given['path']).parent}"
     elif name == "large":
         text = "x" * 2_000_000
-    elif name == "hang":
-        text = ""
     else:
         text = f"the key is {os.environ.get('SHOP_KEY')}"
     return {"content": [{"type": "text", "text": text}]}
@@ -72,7 +70,7 @@ if __name__ == "__main__":
             if "SHOP_CALLS" in os.environ:
                 with open(os.environ["SHOP_CALLS"], "a") as file:
                     file.write(f"{params['name']}\n")
-            if "SHOP_HANGS" in os.environ and len(BOUGHT):
+            if BOUGHT and "SHOP_REPAIRED" in os.environ and not Path(os.environ["SHOP_REPAIRED"]).exists():
                 sys.stdin.readline()  # nothing comes
             reply = {"result": call(params["name"], params.get("arguments") or {})}
         else:
