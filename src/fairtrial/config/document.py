@@ -70,7 +70,7 @@ class McpEntry(Keys, frozen=True, kw_only=True):
     """An MCP server, in the format of desktop clients."""
 
     command: Annotated[
-        str | Annotated[list[str], Meta(min_length=1)] | None,
+        str | list[str] | None,
         Meta(description="A program that speaks MCP on stdin and stdout; in a list with its arguments."),
     ] = None
     args: list[str] = []

@@ -80,7 +80,7 @@ def _real_server(source: SuiteSource, path: KeyPath, name: str, entry: McpEntry)
         return _authorised(source, (*path, "auth"), server, entry.auth)
     if entry.auth is not None:
         source.problem((*path, "auth"), "`auth` is for servers with a `url`; a program gets its keys by `env`")
-    first, *arguments = entry.command if isinstance(entry.command, list) else [entry.command]
+    first, *arguments = (entry.command or [""]) if isinstance(entry.command, list) else [entry.command]
     local = source.folder / first
     # Symlinks are not resolved: a virtual environment's python is a link and finds its environment by its own path.
     program = str(local.absolute()) if "/" in first and local.is_file() else shutil.which(first)

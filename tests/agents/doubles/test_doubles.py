@@ -11,7 +11,7 @@ import yaml
 
 from fairtrial import pipeline
 from fairtrial.config import RunOptions
-from fairtrial.core.errors import FairtrialError, ProblemsError, TargetUnusableError
+from fairtrial.core.errors import ProblemsError, TargetUnusableError
 from fairtrial.core.events import ResultEvent, read_events
 from tests.scripted import Say, Turn
 
@@ -65,7 +65,9 @@ def marks(tmp_path, monkeypatch) -> Path:
 
 
 class TestRecordAndReplay:
-    async def test_what_was_recorded_is_replayed_a_hundred_times_without_a_server(self, run_suite, model, marks, tmp_path):
+    async def test_what_was_recorded_is_replayed_a_hundred_times_without_a_server(
+        self, run_suite, model, marks, tmp_path
+    ):
         await model(making(*BUY))
         server = live(env={"SHOP_MARKS": str(marks)})
         first = await run_suite(**suite({**server, "record": "cassettes/shop"}))
@@ -309,7 +311,7 @@ class TestSafety:
     async def test_other_versions_are_not_mixed(self, run_suite, model):
         await model(making(("stock", {"thing": "apple"})))
         await run_suite(**suite(live(record="r")))
-        with pytest.raises(TargetUnusableError, match="the tool `sell` is new.*remove that folder"):
+        with pytest.raises(TargetUnusableError, match=r"the tool `sell` is new.*remove that folder"):
             await run_suite(**suite(live(record="r", env={"SHOP_VERSION": "2"})))
 
 
@@ -376,6 +378,7 @@ class TestConfiguration:
             ({"record": "r"}, "needs either `command`"),
             (live(unknown="fail"), "`unknown` says what a `replay` or `mock` does"),
             (live(ignore=["a"]), "`ignore` is for"),
+            ({"command": []}, "there is no program ``"),
             ({"mock": "none.yaml"}, "the mock none.yaml cannot be used: it cannot be read"),
         ],
     )

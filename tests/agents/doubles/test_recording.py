@@ -62,7 +62,9 @@ async def test_killed_while_it_records(write_suite, store, model, tmp_path):
     assert [json.loads(line)["name"] for line in seen[1:]] == ["stock", "buy"]
     path = write_suite("replay.yaml", **suite({"replay": "r"}))
     (trial,) = (await pipeline.arun(pipeline.load(path), store=store)).trials()
-    assert sources(trial) == ["recorded"] * 3  # the stock is read once more: a shop that is only looked at does not change
+    assert (
+        sources(trial) == ["recorded"] * 3
+    )  # the stock is read once more: a shop that is only looked at does not change
     assert trial.answer == "3 of apple | you have 1 | 3 of apple" and trial.score == 0
 
     (tmp_path / "repaired").touch()
