@@ -83,7 +83,7 @@ async def test_recorded_and_replayed(run_suite, model, agent, tmp_path):
     (again,) = run.trials()
     assert again.failure_message is None and sources(again) == ["recorded"]
     assert again.score == trial.score and (again.answer == trial.answer or agent["id"] == "codex")  # it tells times
-    assert again.trace["doubles"] == {"facts": {"recorded": 1, "mock": 0, "live": 0, "unknown": []}}
+    assert again.trace["doubles"] == {"facts": {"plays": True, "recorded": 1, "mock": 0, "live": 0, "unknown": []}}
     (call,) = again.trace["tool_calls"]
     assert (call["server"], call["tool"], call["arguments"]) == ("facts", "lookup", {"topic": "code"})
 

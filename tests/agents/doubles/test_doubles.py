@@ -439,5 +439,5 @@ class TestDrift:
     async def test_a_run_that_may_ask_the_server_tells_it_too(self, run_suite, model):
         await model(making(("stock", {"thing": "apple"})))
         await run_suite(**suite(live(record="r")))
-        with pytest.warns(UserWarning, match="`shop` has changed since it was recorded.*the tool `sell` is new"):
+        with pytest.warns(UserWarning, match="`shop` differs from the recording r.*the tool `sell` is new"):
             await run_suite(**suite(live(replay="r", unknown="ask", env={"SHOP_VERSION": "2"})))

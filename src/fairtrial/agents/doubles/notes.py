@@ -88,21 +88,39 @@ def earlier_notes(traces: Iterable[Mapping[str, Any] | None], server: str) -> li
 # -- in the trace --------------------------------------------------------------------------------
 
 
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What a trace tells of the double of one server."""
+
+    plays: bool  # a recording or a mock, and not only records
+    recorded: int = 0  # calls by where their results came from
+    mock: int = 0
+    live: int = 0
+    unknown: list[str] = []  # calls that nobody had recorded, in words
+
+
+def told_in(trace: Mapping[str, Any] | None) -> dict[str, Told]:
+    """Return what a trace tells of doubles, by server; a target of a user may mean something else by the word."""
+    try:
+        return msgspec.convert((trace or {}).get(DOUBLES) or {}, dict[str, Told])
+    except msgspec.ValidationError:
+        return {}
+
+
 def unknown_calls(trace: Mapping[str, Any] | None) -> list[str]:
     """Return, in words, the calls of a trial that nobody had recorded."""
-    told = (trace or {}).get(DOUBLES)
-    servers = told.values() if isinstance(told, Mapping) else ()
-    return [str(words) for own in servers if isinstance(own, Mapping) for words in own.get("unknown") or ()]
+    return [words for told in told_in(trace).values() for words in told.unknown]
 
 
-def with_sources(result: Answer | Failure, notes: Mapping[str, list[Note]], told: dict[str, Any]) -> Answer | Failure:
+def with_sources(
+    result: Answer | Failure, notes: Mapping[str, list[Note]], told: Mapping[str, Told]
+) -> Answer | Failure:
     """Return a result whose trace says where the results of calls came from, and what the doubles have `told`."""
     trace = result.trace
     if trace is not None and tells_calls(trace):
         events = list(_with_sources(events_of(trace) or (), notes))
     else:
         events = [*(events_of(trace) or ()), *_events_of(notes)]
-    own = {**(without_views(trace) or {}), DOUBLES: told}
+    own = {**(without_views(trace) or {}), DOUBLES: msgspec.to_builtins(told)}
     if events:
         own = with_views({**own, "events": as_data(events)}) or own
     return msgspec.structs.replace(result, trace=own)

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -19,7 +20,7 @@ from fairtrial.agents.doubles.cassette import CassetteError, Exchange, Part, put
 from fairtrial.agents.doubles.links import HEADERS
 from fairtrial.agents.doubles.mocks import MockError
 from fairtrial.agents.doubles.nearest import missing_words
-from fairtrial.agents.doubles.notes import DOUBLES, Note, earlier_notes, exchanges, read_notes, with_sources
+from fairtrial.agents.doubles.notes import Note, Told, earlier_notes, exchanges, read_notes, told_in, with_sources
 from fairtrial.agents.doubles.parts import PARTS
 from fairtrial.agents.doubles.played import Played, read_played
 from fairtrial.agents.processes.supervised import private_temp_folder
@@ -86,8 +87,7 @@ class TrialDoubles:
         traces = [turn.answer.trace for turn in trial.turns]
         servers = [server for server in trial.arm.condition.mcp if server.double]
         self._kept = {server.name: earlier_notes(traces, server.name) for server in servers}
-        earlier = (traces[-1] or {}).get(DOUBLES) if traces else None
-        self._told: dict[str, Any] = earlier if isinstance(earlier, dict) else {}
+        self._told = told_in(traces[-1]) if traces else {}
 
     async def __call__(self, request: Request, ask: Ask) -> Answer | Failure:
         """Ask with doubles in the place of servers, and say in the result what came from them."""
@@ -198,18 +198,20 @@ class TrialDoubles:
             self._kept, self._told = notes, told
         return with_sources(result, fresh, told)
 
-    def _summed(self, server: McpServer, notes: Sequence[Note], before: Any) -> dict[str, Any]:
+    def _summed(self, server: McpServer, notes: Sequence[Note], before: Told | None) -> Told:
         """Return how many calls came from where, and which ones nobody had recorded, over all turns."""
-        sums: dict[str, Any] = {"recorded": 0, "mock": 0, "live": 0, "unknown": []}
-        sums |= before if isinstance(before, dict) else {}
         played = self._doubles.play(server)
-        unknown = list(sums["unknown"])
-        for note in notes:
-            if note.unknown is msgspec.UNSET:
-                sums[note.source] += 1
-            elif played is not None:
-                unknown.append(missing_words(server.name, note, played[0]))
-        return {**sums, "unknown": unknown}
+        before = before or Told(plays=played is not None)
+        counts = Counter(note.source for note in notes if note.unknown is msgspec.UNSET)
+        missing = [note for note in notes if note.unknown is not msgspec.UNSET]
+        words = [missing_words(server.name, note, played[0]) for note in missing] if played else []
+        return Told(
+            plays=before.plays,
+            recorded=before.recorded + counts["recorded"],
+            mock=before.mock + counts["mock"],
+            live=before.live + counts["live"],
+            unknown=[*before.unknown, *words],
+        )
 
     def close(self) -> None:
         """Remove what the trial needed."""

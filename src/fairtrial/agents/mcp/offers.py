@@ -36,6 +36,7 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     resources: tuple[str, ...] = ()  # their addresses, and templates of such
     prompts: tuple[str, ...] = ()
     stand_in: str = ""  # what answers in its place, in words
+    is_mock: bool = False
     drift: tuple[str, ...] = ()  # how the server has changed since it was recorded, where that is known
 
 

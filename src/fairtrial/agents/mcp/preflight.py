@@ -23,6 +23,7 @@ from fairtrial.core.experiment import Arm, Condition, McpServer
 from fairtrial.core.time_limit import time_limit
 
 _AT_ONCE = 4
+_ADVICE = {True: "correct the mock", False: "to record it anew, remove that folder first"}
 Hide = Callable[[str], str]
 
 
@@ -53,10 +54,9 @@ async def preflight(arms: Sequence[Arm], hide: Hide = str, *, compare: bool = Fa
 
 
 def drift_words(inventory: Iterable[Inventory]) -> list[str]:
-    """Return a sentence for every server that is no longer what was recorded of it."""
+    """Return a sentence for every server that is not what was recorded or written down of it."""
     return [
-        f"the MCP server `{item.server}` has changed since it was recorded: {'; '.join(item.drift)} "
-        "(remove the recording and record it anew, or mend the mock)"
+        f"the MCP server `{item.server}` differs from {item.stand_in}: {'; '.join(item.drift)}; {_ADVICE[item.is_mock]}"
         for item in inventory
         if item.drift
     ]
@@ -86,7 +86,7 @@ async def _inspect(server: McpServer, tokens: AccessTokens, hide: Hide, *, compa
         return await _begin_recording(server, tokens, hide)
     if problem := problem_with(server.double):
         return f"the MCP server `{server.name}`: {problem}"
-    recorded = read_played(server.double).offers
+    recorded, words = read_played(server.double).offers, str(server.double)
     drift: list[str] = []
     if server.double.asks or (compare and (server.command or server.url)):
         real = replace(server, double=replace(server.double, unknown="ask"))  # which is reached
@@ -97,7 +97,9 @@ async def _inspect(server: McpServer, tokens: AccessTokens, hide: Hide, *, compa
         drift = differences(recorded, live)
         other = "" if server.double.mock else versions(recorded, live)
         drift += [other] if other else []
-    return inventory_of(server.name, recorded, stand_in=str(server.double), drift=tuple(drift))
+    return inventory_of(
+        server.name, recorded, stand_in=words, is_mock=server.double.mock, drift=tuple(drift)
+    )
 
 
 async def _begin_recording(server: McpServer, tokens: AccessTokens, hide: Hide) -> Inventory | str:
