@@ -23,7 +23,7 @@ DOCS = Path(__file__).parent
 REPO = DOCS.parent
 PROGRAMS = Path(sys.executable).parent
 PAGES = sorted(path for path in (DOCS / "cookbook").glob("*.md") if path.name != "README.md")
-GUIDES = [DOCS / "does-it-help.md"]  # pages elsewhere that are followed in the same way
+GUIDES = [DOCS / "does-it-help.md", DOCS / "doubles.md"]  # pages elsewhere that are followed in the same way
 PARTS = re.compile(
     r'^```\w+ title="(?P<name>[^"]+)"\n(?P<text>.*?)^```$'
     r"|^```sh\n(?P<commands>.*?)^```$"

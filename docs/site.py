@@ -52,6 +52,7 @@ NAVIGATION: dict[str, Any] = {
         "Agents by name": "docs/agents.md",
         "Agents at work": "docs/workspaces.md",
         "Does my server help?": "docs/does-it-help.md",
+        "Servers recorded and mocked": "docs/doubles.md",
         "Optimisation problems": "docs/problems.md",
         "The politeness studies": "docs/politeness.md",
         "The whole trajectory": "docs/trajectories.md",

@@ -1,4 +1,4 @@
-"""The programs of agents that tests start: `python -m tests.programs` installs them, outside of the repository.
+"""The programs of agents, and public MCP servers, that tests start: `python -m tests.programs` installs them, outside of the repository.
 
 They are in the folder that TESTS_PROGRAMS names, or in the user's cache. A test whose program is not there is skipped, or
 fails if REQUIRE_AGENTS is set.
@@ -34,6 +34,10 @@ PROGRAMS = {
     "codex": Program("@openai/codex", "0.166.0", ".bin/codex"),
     "gemini-cli": Program("@google/gemini-cli", "0.61.0", ".bin/gemini"),
     "opencode": Program(f"opencode-linux-{_MACHINE}", "1.18.18", f"opencode-linux-{_MACHINE}/bin/opencode"),
+}
+PROGRAMS |= {  # public MCP servers
+    f"server-{name}": Program(f"@modelcontextprotocol/server-{name}", "2026.8.31", f".bin/mcp-server-{name}")
+    for name in ("everything", "filesystem", "memory")
 }
 
 

@@ -245,7 +245,7 @@ async def test_examples_show_what_they_say(folder, store):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", ["models", "own-parts"])  # and `agents` by its tutorial
+@pytest.mark.parametrize("folder", ["doubles", "models", "own-parts"])  # and `agents` by its tutorial
 async def test_examples_run(folder, store):
     await run_example(folder, store)
 

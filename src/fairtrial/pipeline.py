@@ -13,6 +13,7 @@ stored runs, `calibrate` tests judges.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -23,6 +24,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from fairtrial.agents.doubles.trials import put_recordings_together
 from fairtrial.agents.mcp.preflight import preflight, with_tools
 from fairtrial.analyse.run import Run
 from fairtrial.config import RunOptions, Suite, load_suite, parse_suite
@@ -288,6 +290,7 @@ async def work_on(
             finally:
                 analysis_import.cancel()
                 if not lease.lost:
+                    await asyncio.to_thread(put_recordings_together, job.arms, job.run_id)
                     feed.waiting.longest = _STATUS_PATIENCE
                     await in_store(_set_status, store, lease, job, engine.halt)
                     if any(getattr(target, "refused", None) for target in targets.values()):

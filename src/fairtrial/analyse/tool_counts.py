@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from fairtrial.agents.doubles.notes import told_in
 from fairtrial.analyse.offered import Offers
 from fairtrial.core.calls import MadeCall, fits, is_named
 from fairtrial.core.experiment import Case, ExpectedCall
@@ -87,6 +88,7 @@ class ArmCounts:
         self.prompts: Counter[str] = Counter()
         self.invalid: Counter[tuple[str, str]] = Counter()  # by tool and reason
         self.trials = self.unknown = 0
+        self.stood_in = CaseShare()  # of calls to servers that have a recording or a mock in their place
 
     def add(self, case: Case, calls: Sequence[MadeCall] | None, expected: Sequence[ExpectedCall] | None) -> None:
         """Add a trial: its calls, and those that its case asks for."""
@@ -102,6 +104,13 @@ class ArmCounts:
         self._add_recovery(case, tools)
         if expected is not None:
             self._add_expected(case, tools, expected)
+
+    def add_doubles(self, case: Case, trace: Mapping[str, Any] | None) -> None:
+        """Add how many calls of a trial recordings and mocks have answered, of those that came to them."""
+        for told in told_in(trace).values():
+            if told.plays:
+                answered = told.recorded + told.mock
+                self.stood_in.add(case, hits=answered, of=answered + told.live + len(told.unknown))
 
     def _add_calls(self, case: Case, calls: Sequence[MadeCall]) -> None:
         self.any_use.add(case, hits=int(bool(calls)))

@@ -108,6 +108,7 @@ class ArmToolReport(msgspec.Struct, frozen=True, kw_only=True):
     invalid: list[tuple[str, str, int]]  # tool, what was wrong with its arguments, how often
     resources: dict[str, int]
     prompts: dict[str, int]
+    stood_in: OfferRate | None = None  # calls that recordings and mocks answered, of those that came to them
 
     @property
     def offered(self) -> int:
@@ -157,6 +158,7 @@ def _counts(run: StoredRun, offers: dict[str, Offers]) -> list[ArmCounts]:
             case, arm = cases[row.case_position], run.plan_arms[row.arm_position]
             expected = expected_calls(case, arm.scorer_of(case)) if offers[arm.name].items() else None
             counts[row.arm_position].add(case, calls_of(row.trace), expected)
+            counts[row.arm_position].add_doubles(case, row.trace)
     return counts
 
 
@@ -189,6 +191,7 @@ def _arm(arm: Arm, offers: Offers, counts: ArmCounts) -> ArmToolReport:
         invalid=invalid,
         resources=dict(counts.resources.most_common()),
         prompts=dict(counts.prompts.most_common()),
+        stood_in=_rate(counts.stood_in) if counts.stood_in.chances else None,
     )
 
 

@@ -6,7 +6,8 @@ import click
 import msgspec
 
 from fairtrial import pipeline
-from fairtrial.agents.mcp.preflight import Inventory, preflight
+from fairtrial.agents.mcp.offers import Inventory
+from fairtrial.agents.mcp.preflight import drift_words, preflight
 from fairtrial.cli.documents import print_json, print_plain_json
 from fairtrial.cli.start import run_coroutine
 from fairtrial.config import Suite
@@ -45,21 +46,25 @@ def validate_suite(suite: str | None, schema: bool, no_keys: bool, servers: bool
 
 def _tools_of_servers(suite: Suite) -> list[Inventory]:
     """Start the servers of a suite; raise TargetUnusableError with what is wrong with them."""
-    return run_coroutine(preflight(suite.arms, suite.variables.hide))
+    return run_coroutine(preflight(suite.arms, suite.variables.hide, compare=True))
 
 
 def _report(suite: str, *, placeholders: bool, servers: bool) -> int:
     loaded = pipeline.load(suite, placeholders=placeholders)
     for line in lines(loaded):
         click.echo(line, err=True)
-    for server in _tools_of_servers(loaded) if servers else ():
+    found = _tools_of_servers(loaded) if servers else []
+    for words in drift_words(found):
+        click.echo(f"warning: {one_line(words)}", err=True)
+    for server in found:
         version = f" {server.version}" if server.version else ""
         names = ", ".join(tool.name for tool in server.tools)
         others = [(server.resources, "resource"), (server.prompts, "prompt")]
         more = "".join(f", {counted(len(found), noun)}" for found, noun in others if found)
         tokens = sum(tool.tokens for tool in server.tools)
         size = f"{counted(len(server.tools), 'tool')} (about {tokens:,} tokens of every prompt){more}"
-        click.echo(f"{server.server} ({server.name}{version}): {size}: {names}")
+        stands_in = f", from {server.stand_in}" if server.stand_in else ""
+        click.echo(f"{server.server} ({server.name}{version}{stands_in}): {size}: {names}")
     plan = estimate(loaded)
     size = f"{counted(plan.cases, 'case')} × {counted(len(plan.arms), 'arm')}, {counted(plan.trials, 'trial')}"
     click.echo(f"{suite} is valid: {size}")
@@ -72,9 +77,11 @@ def _report_json(suite: str, *, placeholders: bool, servers: bool) -> int:
     problems: list[Problem] = []
     try:
         loaded = pipeline.load(suite, placeholders=placeholders)
-        found = {"mcp_servers": msgspec.to_builtins(_tools_of_servers(loaded))} if servers else {}
-        plan = {**msgspec.to_builtins(estimate(loaded)), **found}
-        plan["warnings"], plan["retiring"] = warnings(loaded), msgspec.to_builtins(ending_models(loaded))
+        found = _tools_of_servers(loaded) if servers else []
+        told = {"mcp_servers": msgspec.to_builtins(found)} if servers else {}
+        plan = {**msgspec.to_builtins(estimate(loaded)), **told}
+        plan["warnings"] = [*warnings(loaded), *drift_words(found)]
+        plan["retiring"] = msgspec.to_builtins(ending_models(loaded))
     except ProblemsError as error:
         plan, problems = {}, error.problems
     except FairtrialError as error:

@@ -71,7 +71,10 @@ class AuthEntry(Keys, frozen=True, kw_only=True):
 class McpEntry(Keys, frozen=True, kw_only=True):
     """An MCP server, in the format of desktop clients."""
 
-    command: Annotated[str | None, Meta(description="A program that speaks MCP on stdin and stdout.")] = None
+    command: Annotated[
+        str | list[str] | None,
+        Meta(description="A program that speaks MCP on stdin and stdout; in a list with its arguments."),
+    ] = None
     args: list[str] = []
     env: dict[str, str] = {}
     cwd: Annotated[str | None, Meta(description="Its working directory; default: the suite's folder.")] = None
@@ -90,6 +93,21 @@ class McpEntry(Keys, frozen=True, kw_only=True):
     roots: Annotated[
         bool, Meta(description="Tell it the folder in which the agent works, instead of its own folders.")
     ] = False
+    record: Annotated[
+        str | None,
+        Meta(description="A folder next to the suite, in which what the server offers and returns is kept."),
+    ] = None
+    replay: Annotated[str | None, Meta(description="A recording that answers in the server's place.")] = None
+    mock: Annotated[
+        str | None, Meta(description="A YAML file with tools and their answers, in the server's place.")
+    ] = None
+    unknown: Annotated[
+        Any,
+        Meta(description="What other calls come to: `fail`, `ask` (the server), {error: TEXT} or {result: …}."),
+    ] = None
+    ignore: Annotated[
+        list[str], Meta(description="Arguments (or JSON pointers into them) that make no difference in a `replay`.")
+    ] = []
 
 
 class ConditionEntry(Keys, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from fairtrial.config.document import AuthEntry, ConditionEntry, McpEntry, SuiteDocument
+from fairtrial.config.doubles import double_of, has_double
 from fairtrial.config.source import SuiteSource
 from fairtrial.core import registry
 from fairtrial.core.experiment import McpAuth, McpServer
@@ -39,14 +40,32 @@ def servers_of(
 
 
 def _server(source: SuiteSource, path: KeyPath, name: str, entry: McpEntry) -> McpServer | None:
+    """Return a server with what stands in for it; None if it is not right."""
+    double = double_of(source, path, entry)
+    if has_double(entry) and entry.command is None and entry.url is None:
+        usable = _usable(source, path, name, entry)
+        server = McpServer(name=name, cwd=str(source.folder.resolve())) if usable else None
+    else:
+        server = _real_server(source, path, name, entry)
+    return msgspec.structs.replace(server, double=double) if server and double else server
+
+
+def _usable(source: SuiteSource, path: KeyPath, name: str, entry: McpEntry) -> bool:
+    """Return whether a condition may use a server of this name."""
+    if entry.disabled:
+        source.problem((*path, "disabled"), f"the MCP server `{name}` is disabled, but a condition uses it")
+        return False
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or "__" in name:
+        source.problem(path, "the name of an MCP server may contain only letters, digits, - and single _")
+        return False
+    return True
+
+
+def _real_server(source: SuiteSource, path: KeyPath, name: str, entry: McpEntry) -> McpServer | None:
     if (entry.command is None) == (entry.url is None):
         source.problem(path, "an MCP server needs either `command` (a program) or `url` (an address)")
         return None
-    if entry.disabled:
-        source.problem((*path, "disabled"), f"the MCP server `{name}` is disabled, but a condition uses it")
-        return None
-    if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or "__" in name:
-        source.problem(path, "the name of an MCP server may contain only letters, digits, - and single _")
+    if not _usable(source, path, name, entry):
         return None
     if entry.command is None:
         kind: Literal["sse", "http"] = "sse" if (entry.type or entry.transport) == "sse" else "http"
@@ -61,16 +80,17 @@ def _server(source: SuiteSource, path: KeyPath, name: str, entry: McpEntry) -> M
         return _authorised(source, (*path, "auth"), server, entry.auth)
     if entry.auth is not None:
         source.problem((*path, "auth"), "`auth` is for servers with a `url`; a program gets its keys by `env`")
-    local = source.folder / entry.command
+    first, *arguments = (entry.command or [""]) if isinstance(entry.command, list) else [entry.command]
+    local = source.folder / first
     # Symlinks are not resolved: a virtual environment's python is a link and finds its environment by its own path.
-    program = str(local.absolute()) if "/" in entry.command and local.is_file() else shutil.which(entry.command)
-    if program is None:
-        source.problem((*path, "command"), f"there is no program `{entry.command}`")
+    program = str(local.absolute()) if "/" in first and local.is_file() else shutil.which(first)
+    if program is None and not has_double(entry):
+        source.problem((*path, "command"), f"there is no program `{first}`")
         return None
     server = McpServer(
         name=name,
-        command=program if "/" in entry.command else entry.command,
-        args=tuple(entry.args),
+        command=program if program and "/" in first else first,
+        args=(*arguments, *entry.args),
         env=entry.env,
         cwd=entry.cwd or ".",
         timeout=entry.timeout,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, get_args
 
@@ -84,6 +84,16 @@ class Journal:
         self.read: Callable[[], SoFar] = SoFar
 
 
+Ask = Callable[["Request"], Awaitable["Answer | Failure"]]
+
+
+class Doubled(Protocol):
+    """What puts doubles in the place of MCP servers, and says in the result what came from them."""
+
+    async def __call__(self, request: Request, ask: Ask) -> Answer | Failure:
+        """Ask with doubles."""
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One request to a target."""
 
@@ -113,6 +123,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     allowance: Allowance | None = None  # what an agent, which makes many calls, may spend on this trial
     turnstile: Turnstile | None = None  # what an agent has to wait at before every call
     on_limit: OnLimit = "fail"  # what a limit that an agent reaches is; of judges and users, always a failure
+    doubled: Doubled | None = None  # what gives it doubles of MCP servers
     journal: Journal = msgspec.field(default_factory=Journal)
     listener: Listener = NOBODY  # receives the answer while it is streamed
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from fairtrial.core.chat import Chat, Message, made_by_function, single
+from fairtrial.core.double import ServerDouble
 from fairtrial.core.events import OnLimit
 from fairtrial.core.file import Attachment
 from fairtrial.core.skill import Skill
@@ -210,6 +211,7 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
     roots: bool = False  # whether it is told of the folder in which the agent works (what MCP calls a root)
     only: tuple[str, ...] = ()  # the tools that the condition gives; empty: all
     auth: McpAuth | None = None
+    double: ServerDouble | msgspec.UnsetType = msgspec.UNSET  # what answers in its place, or records it
 
     def __repr__(self) -> str:
         return f"<McpServer {self.name}: {self.transport}>"  # arguments, environment and headers may hold keys
@@ -226,7 +228,8 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
             "url": self.url,
             **({"roots": True} if self.roots else {}),
         }
-        return {**identity, "only": self.only} if self.only else identity
+        identity |= {"only": self.only} if self.only else {}
+        return self.double.identity(identity) if self.double else identity
 
     def offers(self, tool: str) -> bool:
         """Return whether the condition gives this tool of the server."""
@@ -249,7 +252,9 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, args=tuple(map(fill, self.args)), env=environment, cwd=fill(self.cwd))
 
     def shown(self) -> str:
-        """Return its command line or address, for display."""
+        """Return its command line or address, for display; or what answers in its place."""
+        if self.double and not self.double.asks:
+            return str(self.double)
         return " ".join((self.command, *self.args)) if self.transport == "stdio" else self.url
 
     def as_config(self) -> dict[str, Any]:

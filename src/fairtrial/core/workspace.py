@@ -60,6 +60,7 @@ class Workspace(Protocol):
 
     spec: WorkspaceSpec
     folder: Path
+    shared: list[Path]  # other folders that every program in it may write to
 
     def enclose(
         self,

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 
 import msgspec
 
+from fairtrial.agents.doubles.trials import Doubles, TrialDoubles
 from fairtrial.agents.mcp.server import ServerError
 from fairtrial.agents.mcp.tokens import AccessTokens
 from fairtrial.core.answer import Answer, EarlierTurn, Failure, Outcome, Usage
@@ -41,6 +42,11 @@ class Asking:
         self.user: SimulatedUser | None = None
         self._journals = Journals(job.journals, job.variables.hide_all)
         self._tokens = AccessTokens()
+        self._doubles = Doubles(job.run_id, job.variables.hide_all)
+
+    def close(self) -> None:
+        """Remove what doubles of servers needed."""
+        self._doubles.close()
 
     async def forget(self, trial: Trial) -> None:
         """Remove the journal of a session whose answer is durable."""
@@ -58,6 +64,16 @@ class Asking:
         return msgspec.structs.replace(outcome, tried=(interrupted, *outcome.tried))
 
     async def _ask(self, trial: Trial, reports: Reports, listener: Listener) -> Outcome:
+        doubled = self._doubles.of(trial)
+        try:
+            return await self._ask_in_turns(trial, reports, listener, doubled)
+        finally:
+            if doubled is not None:
+                doubled.close()
+
+    async def _ask_in_turns(
+        self, trial: Trial, reports: Reports, listener: Listener, doubled: TrialDoubles | None
+    ) -> Outcome:
         """Ask the target; in a conversation turn after turn, each durable before the next one."""
         ladder, turns = self.ladders[trial.arm.target.id], list(trial.turns)
         is_conversation = self.user is not None or bool(trial.case.turns)
@@ -85,7 +101,8 @@ class Asking:
             except ServerError as error:
                 return _whole_conversation(_not_asked(Failure(kind="mcp", message=str(error))), turns)
             async with self._journals.follow(trial, request.journal) if self.is_agent(trial) else nullcontext():
-                outcome = await ladder.ask(msgspec.structs.replace(request, mcp=servers, listener=listener))
+                request = msgspec.structs.replace(request, mcp=servers, listener=listener, doubled=doubled)
+                outcome = await ladder.ask(request)
             if isinstance(outcome.result, Failure) or outcome.result.limit:
                 return _whole_conversation(outcome, turns)
             why = await self._why_it_ends(trial, outcome, turns) if is_conversation else ""

@@ -281,7 +281,7 @@ class Ladder:
         """placed: give an agent a fresh workspace, and add to its answer what it changed there."""
         spec = self._target.workspace_of(request.works_in)
         if spec is None or self._workspaces is None:
-            return await self._timed(request)
+            return await self._doubled(request)
         result: Answer | Failure | None = None
         complete = False
         name = kept_name(request.case_id, request.trial_id)
@@ -290,7 +290,7 @@ class Ladder:
                 spec, request.changes, hosts=self._target.model_hosts(), keep_as=name
             ) as workspace:
                 servers = workspace.servers(request.mcp)
-                result = await self._timed(msgspec.structs.replace(request, workspace=workspace, mcp=servers))
+                result = await self._doubled(msgspec.structs.replace(request, workspace=workspace, mcp=servers))
                 changes, shown = await to_the_end(workspace.changes())
                 trace = with_changes(result.trace, shown) if request.works_in or shown["diff"] else result.trace
                 result, complete = msgspec.structs.replace(result, changes=changes, trace=trace), True
@@ -305,6 +305,10 @@ class Ladder:
             return Failure(kind="workspace", message=f"{earlier}{error}", **spent)  # type: ignore[arg-type]
         assert result is not None
         return result  # even if the run was cancelled while the folder was removed: it has been paid for
+
+    async def _doubled(self, request: Request) -> Answer | Failure:
+        """doubled: let recordings and mocks stand in for MCP servers, and say in the trace what came from them."""
+        return await (request.doubled(request, self._timed) if request.doubled else self._timed(request))
 
     async def _timed(self, request: Request) -> Answer | Failure:
         """timed: stop a call that exceeds the time limit."""

@@ -12,6 +12,7 @@ from functools import partial
 
 import msgspec
 
+from fairtrial.agents.doubles.notes import unknown_calls
 from fairtrial.agents.workspace.making import Workspaces, kept_name
 from fairtrial.core.answer import Answer, Failure, Outcome, Request
 from fairtrial.core.experiment import Resources
@@ -102,6 +103,7 @@ class LocalExecutor:
 
     async def __aexit__(self, *exception: object) -> None:
         await self._batches.close()
+        self._asking.close()
         await self._workshop.__aexit__(*exception)
         await self._workspaces.__aexit__(*exception)
 
@@ -164,7 +166,7 @@ class LocalExecutor:
             answer = msgspec.structs.replace(answer, cost_usd=None if outcome.cached else outcome.cost.usd)
             if outcome.cached and self._panel.judges:
                 trial = msgspec.structs.replace(trial, judgements=await reports.verdicts(trial))
-        result = _missing_tool_use(trial, answer) or await self._score(trial, answer, busy)
+        result = _missing_tool_use(trial, answer) or _unknown_calls(answer) or await self._score(trial, answer, busy)
         await reports.scored(trial, result)
         if isinstance(result, Score) and result.value == 1 and (spec := trial.arm.workspace_of(trial.case)):
             await self._workspaces.forget(spec, kept_name(trial.case.id, trial.id))
@@ -211,3 +213,12 @@ def _missing_tool_use(trial: Trial, answer: Answer) -> Unscored | None:
         return None
     missing = condition.missing(tool_use(answer.trace, [server.name for server in condition.mcp]))
     return Unscored(kind="tool_use", message=missing) if missing else None
+
+
+def _unknown_calls(answer: Answer) -> Unscored | None:
+    """Return why an answer is not scored if its agent called what the doubles of its servers do not have."""
+    unknown = unknown_calls(answer.trace)
+    if not unknown:
+        return None
+    more = f"; and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+    return Unscored(kind="recording", message=f"{unknown[0]}{more}")

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from fairtrial.agents.mcp.preflight import Inventory
+from fairtrial.agents.mcp.offers import Inventory
 from fairtrial.core.answer import Request
 from fairtrial.core.experiment import Arm
 from fairtrial.core.target import Target

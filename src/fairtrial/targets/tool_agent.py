@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
-from fairtrial.agents.mcp.preflight import all_prompts, all_resources, all_tools
+from fairtrial.agents.mcp.offers import all_prompts, all_resources, all_tools
 from fairtrial.agents.mcp.server import ServerError, all_connected, first_reason
 from fairtrial.agents.record import Record
 from fairtrial.agents.workspace.servers import enclosed_server

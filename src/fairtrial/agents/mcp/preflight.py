@@ -4,51 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from fairtrial.agents.doubles.cassette import CassetteError, is_recording, read_cassette, write_offers
+from fairtrial.agents.doubles.drift import differences, versions
+from fairtrial.agents.doubles.played import problem_with, read_played
+from fairtrial.agents.mcp.offers import Inventory, inventory_of, offers_of
 from fairtrial.agents.mcp.server import ServerError, connected, first_reason
 from fairtrial.agents.mcp.tokens import AccessTokens
 from fairtrial.core.errors import TargetUnusableError
 from fairtrial.core.experiment import Arm, Condition, McpServer
-from fairtrial.core.ids import content_hash
 from fairtrial.core.time_limit import time_limit
-from fairtrial.text.printable import estimated_tokens
-
-if TYPE_CHECKING:
-    from mcp.client import Client
-    from mcp.types import Prompt as McpPrompt
-    from mcp.types import Tool as McpTool
 
 _AT_ONCE = 4
+_ADVICE = {True: "correct the mock", False: "to record it anew, remove that folder first"}
+Hide = Callable[[str], str]
 
 
-class ToolInfo(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A tool as described by its server; the hash shows whether the description has changed."""
+async def preflight(arms: Sequence[Arm], hide: Hide = str, *, compare: bool = False) -> list[Inventory]:
+    """Return the inventory of every server in use; raise an error if any server cannot be used.
 
-    name: str
-    schema_sha256: str
-    tokens: int = 0  # that its name, description and schema take of every prompt, estimated
-    schema: dict[str, Any] = {}  # of its arguments
-
-
-class Inventory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a server offered before the run."""
-
-    server: str
-    name: str
-    version: str
-    tools: tuple[ToolInfo, ...]
-    resources: tuple[str, ...] = ()  # their addresses, and templates of such
-    prompts: tuple[str, ...] = ()
-
-
-async def preflight(arms: Sequence[Arm], hide: Callable[[str], str] = str) -> list[Inventory]:
-    """Return the inventory of every server in use; raise an error if any server cannot be used."""
+    A server that a recording or a mock stands in for is not started, unless it is asked for what these do not have, or
+    to `compare` it with them, if the suite says where it is.
+    """
     servers = list({server.name: server for arm in arms for server in arm.condition.mcp}.values())
     if not servers:
         return []
@@ -56,22 +40,29 @@ async def preflight(arms: Sequence[Arm], hide: Callable[[str], str] = str) -> li
 
     async def inspect(server: McpServer) -> Inventory | str:
         async with gate:
-            try:
-                (server,) = await tokens.authorised([server])
-            except ServerError as error:
-                return str(error)
-            with tempfile.TemporaryDirectory(prefix="fairtrial-preflight-") as empty:  # in the place of a workspace
-                return await _inspect(server.placed(Path(empty)))
+            return await _inspect(server, tokens, hide, compare=compare)
 
     results = await asyncio.gather(*map(inspect, servers))
     problems = [" ".join(hide(item).split()) for item in results if isinstance(item, str)]
     if problems:
         raise TargetUnusableError("\n".join(problems))
-    _check_limited(arms, [item for item in results if isinstance(item, Inventory)])
-    return [_hidden(item, hide) for item in results if isinstance(item, Inventory)]
+    inventory = [_hidden(item, hide) for item in results if isinstance(item, Inventory)]
+    _check_limited(arms, inventory)
+    for words in () if compare else drift_words(inventory):
+        warnings.warn(words, stacklevel=2)
+    return inventory
 
 
-def _hidden(inventory: Inventory, hide: Callable[[str], str]) -> Inventory:
+def drift_words(inventory: Iterable[Inventory]) -> list[str]:
+    """Return a sentence for every server that is not what was recorded or written down of it."""
+    return [
+        f"the MCP server `{item.server}` differs from {item.stand_in}: {'; '.join(item.drift)}; {_ADVICE[item.is_mock]}"
+        for item in inventory
+        if item.drift
+    ]
+
+
+def _hidden(inventory: Inventory, hide: Hide) -> Inventory:
     """Return an inventory as it may be stored: a server may put whatever it knows into a schema."""
     return msgspec.json.decode(hide(msgspec.json.encode(inventory).decode()), type=Inventory)
 
@@ -86,29 +77,71 @@ def _check_limited(arms: Sequence[Arm], inventories: Sequence[Inventory]) -> Non
                 raise TargetUnusableError(f"the MCP server `{server.name}` has no tool `{name}`; its tools: {known}")
 
 
-async def _inspect(server: McpServer) -> Inventory | str:
+async def _inspect(server: McpServer, tokens: AccessTokens, hide: Hide, *, compare: bool) -> Inventory | str:
+    """Return the inventory of a server, or of what stands in for it; or why there is none."""
+    if not server.double:
+        offers = await _live_offers(server, tokens)
+        return offers if isinstance(offers, str) else inventory_of(server.name, offers)
+    if not server.double.play:
+        return await _begin_recording(server, tokens, hide)
+    if problem := problem_with(server.double):
+        return f"the MCP server `{server.name}`: {problem}"
+    recorded, words = read_played(server.double).offers, str(server.double)
+    drift: list[str] = []
+    if server.double.asks or (compare and (server.command or server.url)):
+        real = replace(server, double=replace(server.double, unknown="ask"))  # which is reached
+        live = await _live_offers(real, tokens)
+        if isinstance(live, str):
+            return live
+        live = _as_recorded(live, hide)
+        drift = differences(recorded, live)
+        other = "" if server.double.mock else versions(recorded, live)
+        drift += [other] if other else []
+    return inventory_of(server.name, recorded, stand_in=words, is_mock=server.double.mock, drift=tuple(drift))
+
+
+async def _begin_recording(server: McpServer, tokens: AccessTokens, hide: Hide) -> Inventory | str:
+    """Record what a server offers; a recording of another version is not mixed with it."""
+    assert server.double
+    offers = await _live_offers(server, tokens)
+    if isinstance(offers, str):
+        return offers
+    folder, kept = Path(server.double.record), _as_recorded(offers, hide)
     try:
-        async with connected(server) as client, time_limit(server.timeout):
-            offers = client.server_capabilities
-            tools = [tool async for tool in all_tools(client)] if offers.tools is not None else []
-            resources = [uri async for uri in all_resources(client)] if offers.resources is not None else []
-            prompts = [prompt.name async for prompt in all_prompts(client)] if offers.prompts is not None else []
-            server_info = client.server_info
+        changed = differences(read_cassette(folder).offers, kept) if is_recording(folder) else []
+        if changed:
+            return (
+                f"the MCP server `{server.name}` is not the one that was recorded in {server.double.shown} "
+                f"({'; '.join(changed)}): remove that folder, or record into another one"
+            )
+        await asyncio.to_thread(write_offers, folder, kept)
+    except CassetteError as error:
+        return f"the MCP server `{server.name}` cannot be recorded in {server.double.shown}: {error}"
+    return inventory_of(server.name, offers)
+
+
+def _as_recorded(offers: dict[str, Any], hide: Hide) -> dict[str, Any]:
+    return msgspec.json.decode(hide(msgspec.json.encode(offers).decode()), type=dict[str, Any])
+
+
+async def _live_offers(server: McpServer, tokens: AccessTokens) -> dict[str, Any] | str:
+    """Return what a server offers, started or reached for that; or why it cannot be used."""
+    try:
+        (server,) = await tokens.authorised([server])
     except ServerError as error:
         return str(error)
-    except Exception as error:
-        return f"the MCP server `{server.name}` ({server.shown()}) failed to list its tools: {first_reason(error)}"
-    if not (tools or resources or prompts):
+    with tempfile.TemporaryDirectory(prefix="fairtrial-preflight-") as empty:  # in the place of a workspace
+        server = server.placed(Path(empty))
+        try:
+            async with connected(server) as client, time_limit(server.timeout):
+                offers = await offers_of(client)
+        except ServerError as error:
+            return str(error)
+        except Exception as error:
+            return f"the MCP server `{server.name}` ({server.shown()}) failed to list its tools: {first_reason(error)}"
+    if not any(offers.get(name) for name in ("tools", "resources", "resourceTemplates", "prompts")):
         return f"the MCP server `{server.name}` ({server.shown()}) offers no tools"
-    name, version = (server_info.name, server_info.version) if server_info else ("", "")
-    return Inventory(
-        server=server.name,
-        name=name,
-        version=version,
-        tools=tuple(_infos(tools)),
-        resources=tuple(sorted(resources)),
-        prompts=tuple(sorted(prompts)),
-    )
+    return offers
 
 
 def with_tools(arms: Iterable[Arm], inventory: Iterable[Inventory]) -> tuple[Arm, ...]:
@@ -120,44 +153,3 @@ def with_tools(arms: Iterable[Arm], inventory: Iterable[Inventory]) -> tuple[Arm
         return replace(condition, mcp=tuple(servers))
 
     return tuple(replace(arm, condition=with_tool_names(arm.condition)) for arm in arms)
-
-
-def _infos(tools: Iterable[McpTool]) -> Iterable[ToolInfo]:
-    for tool in sorted(tools, key=lambda tool: tool.name):
-        described = tool.model_dump(mode="json", include={"name", "description", "input_schema"})
-        tokens = estimated_tokens(msgspec.json.encode(described).decode())
-        yield ToolInfo(described["name"], content_hash(described), tokens, described["input_schema"])
-
-
-async def all_tools(client: Client) -> AsyncIterator[McpTool]:
-    """Yield every tool of a server."""
-    async for page in _pages(client.list_tools):
-        for tool in page.tools:
-            yield tool
-
-
-async def all_resources(client: Client) -> AsyncIterator[str]:
-    """Yield the addresses of every resource of a server, then the templates of addresses."""
-    async for page in _pages(client.list_resources):
-        for resource in page.resources:
-            yield str(resource.uri)
-    async for page in _pages(client.list_resource_templates):
-        for template in page.resource_templates:
-            yield template.uri_template
-
-
-async def all_prompts(client: Client) -> AsyncIterator[McpPrompt]:
-    """Yield every prompt of a server."""
-    async for page in _pages(client.list_prompts):
-        for prompt in page.prompts:
-            yield prompt
-
-
-async def _pages(read: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]:
-    cursor = None
-    while True:
-        page = await read(cursor=cursor)
-        yield page
-        cursor = page.next_cursor
-        if not cursor:
-            return

@@ -29,7 +29,7 @@ class AccessTokens:
 
     async def authorised(self, servers: Sequence[McpServer]) -> tuple[McpServer, ...]:
         """Return these servers with a header for access, where they need one; raise ServerError if it is refused."""
-        return tuple([await self._authorised(server) if server.auth else server for server in servers])
+        return tuple([await self._authorised(server) if _needs_token(server) else server for server in servers])
 
     async def _authorised(self, server: McpServer) -> McpServer:
         assert server.auth is not None
@@ -40,6 +40,11 @@ class AccessTokens:
                 token, life = await _fetch(server)
                 self._kept[key] = (token, time.monotonic() + max(0.0, life - _MARGIN))
         return replace(server, headers={**server.headers, "Authorization": f"Bearer {token}"})
+
+
+def _needs_token(server: McpServer) -> bool:
+    """Return whether a server is reached at all and asks for a token."""
+    return server.auth is not None and (not server.double or server.double.asks)
 
 
 async def _fetch(server: McpServer) -> tuple[str, float]:

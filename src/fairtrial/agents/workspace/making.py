@@ -40,6 +40,7 @@ class LiveWorkspace:
 
     def __init__(self, spec: WorkspaceSpec, base: Path) -> None:
         self.spec, self.folder = spec, base / "work"
+        self.shared: list[Path] = []  # folders of ours that every program here may write to
         self._base = base
         self.changed = FileChanges()  # what an agent did here before
         self._start: Start | None = None
@@ -66,7 +67,7 @@ class LiveWorkspace:
             command=command,
             environment=environment,
             read=(*read, *map(Path, self.spec.read)),
-            write=tuple(write),
+            write=(*write, *self.shared),
             fixed=tuple(fixed),
             network=whole,
             socket=None if whole else self._socket,

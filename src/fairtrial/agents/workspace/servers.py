@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from fairtrial.agents.doubles.parts import PARTS
 from fairtrial.agents.workspace.sandbox import basic_environment
 from fairtrial.core.experiment import McpServer
 from fairtrial.core.workspace import Workspace
@@ -17,12 +18,13 @@ _MAX_PATH = 4000
 def files_of_servers(servers: Iterable[McpServer]) -> list[Path]:
     """Return the files that servers are started from, which they must be able to read in a sandbox."""
     named = [Path(server.cwd) / part for server in servers for part in (server.command, *server.args)]
-    return [path for path in named if len(str(path)) < _MAX_PATH and path.is_file()]
+    files = [path for path in named if len(str(path)) < _MAX_PATH and path.is_file()]
+    return [*files, *(part for part in PARTS if PARTS[0] in files)]
 
 
 def enclosed_server(server: McpServer, workspace: Workspace | None) -> McpServer:
     """Return a server that runs in the sandbox of a trial, if there is one: what its tools do, the agent does."""
-    if not is_sandboxed(workspace) or server.transport != "stdio":
+    if not is_sandboxed(workspace) or server.transport != "stdio" or server.url:  # it is elsewhere
         return server
     assert workspace is not None
     environment = {**basic_environment(), **server.env}

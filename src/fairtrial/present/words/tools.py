@@ -121,6 +121,7 @@ def arm_sentences(arm: ArmToolReport) -> list[str]:
     return [
         *_offer_lines(arm),
         *_use_lines(arm),
+        *_double_lines(arm),
         *_error_lines(arm),
         *_choice_lines(arm),
         *_skill_lines(arm),
@@ -151,6 +152,12 @@ def _use_lines(arm: ArmToolReport) -> list[str]:
         return [f"tool use is unknown: the target does not report it ({counted(arm.unknown, 'trial')})"]
     lines = [f"a tool was called in {rate_words(arm.any_use, 'trial')}"] if arm.offered else []
     return lines + ([f"tool use of {counted(arm.unknown, 'more trial')} is unknown"] if arm.unknown else [])
+
+
+def _double_lines(arm: ArmToolReport) -> list[str]:
+    if arm.stood_in is None:
+        return []
+    return [f"recordings and mocks answered {rate_words(arm.stood_in, 'call')} to their servers"]
 
 
 def _error_lines(arm: ArmToolReport) -> list[str]:
@@ -201,6 +208,22 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_MOST_NAMES])}{more}"
 
 
+def _of_doubles(report: ToolReport) -> list[str]:
+    """Say that a recording which has more of one arm's calls than of another's favours that arm."""
+    arms = [arm for arm in report.arms if arm.stood_in is not None]
+    most, least = (choose(arms, key=_share_stood_in, default=None) for choose in (max, min))
+    if most is None or least is None or _share_stood_in(most) == _share_stood_in(least):
+        return []
+    return [
+        f"Recordings and mocks answered {percent(most.stood_in)} of the calls of {most.arm} and "
+        f"{percent(least.stood_in)} of those of {least.arm}: what was recorded favours {most.arm}. Record with both."
+    ]
+
+
+def _share_stood_in(arm: ArmToolReport) -> float:
+    return arm.stood_in.hits / arm.stood_in.of if arm.stood_in else 0.0
+
+
 def notes_on(report: ToolReport) -> list[str]:
     """Return what a reader should know before trusting the gains."""
     notes = []
@@ -210,6 +233,7 @@ def notes_on(report: ToolReport) -> list[str]:
         notes.append(f"{which} from that of the baseline too: the gain is that of both together.")
     if not report.gains and any(arm.servers or arm.skills for arm in report.arms):
         notes.append("No condition lacks only one of these: add one without, and the gain is measured.")
+    notes += _of_doubles(report)
     if any(arm.tokens for arm in report.arms):
         notes.append("Tokens are estimated at four characters each; every model counts in its own way.")
     return notes

@@ -1,0 +1,1 @@
+"""Doubles of MCP servers: recordings that are made and replayed, and mocks."""
