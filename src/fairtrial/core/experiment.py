@@ -13,6 +13,7 @@ from fairtrial.core.chat import Chat, Message, made_by_function, single
 from fairtrial.core.file import Attachment
 from fairtrial.core.skill import Skill
 from fairtrial.core.templates import fill
+from fairtrial.core.tool_text import ToolText
 from fairtrial.core.trust import may_run_code
 from fairtrial.core.types_in_threads import look_into
 from fairtrial.core.workspace import WorkspaceSpec
@@ -207,6 +208,8 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
     roots: bool = False  # whether it is told of the folder in which the agent works (what MCP calls a root)
     only: tuple[str, ...] = ()  # the tools that the condition gives; empty: all
     auth: McpAuth | None = None
+    texts: tuple[ToolText, ...] = ()  # what the condition says of its tools, instead of what it says itself
+    entry: str = ""  # the entry of `mcp_servers` that is in its place, if that has another name
 
     def __repr__(self) -> str:
         return f"<McpServer {self.name}: {self.transport}>"  # arguments, environment and headers may hold keys
@@ -223,6 +226,7 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
             "url": self.url,
             **({"roots": True} if self.roots else {}),
         }
+        identity |= {"texts": msgspec.to_builtins(self.texts)} if self.texts else {}
         return {**identity, "only": self.only} if self.only else identity
 
     def offers(self, tool: str) -> bool:

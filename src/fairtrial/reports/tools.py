@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.analyse.offer_rates import OfferDifference, OfferRate
 from fairtrial.analyse.offered import OfferedServer
-from fairtrial.analyse.tool_report import ArmToolReport, Confusion, OfferDifference, OfferRate, ToolReport, ToolStats
+from fairtrial.analyse.tool_report import ArmToolReport, Confusion, ToolReport, ToolStats
 from fairtrial.analyse.units import points
 from fairtrial.present.words.tools import (
     GAIN_COLUMNS,

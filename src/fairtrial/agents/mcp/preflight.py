@@ -34,6 +34,7 @@ class ToolInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     schema_sha256: str
     tokens: int = 0  # that its name, description and schema take of every prompt, estimated
     schema: dict[str, Any] = {}  # of its arguments
+    description: str = ""
 
 
 class Inventory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -45,11 +46,12 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: tuple[ToolInfo, ...]
     resources: tuple[str, ...] = ()  # their addresses, and templates of such
     prompts: tuple[str, ...] = ()
+    entry: str = ""  # which of two servers it is that agents see under one name
 
 
 async def preflight(arms: Sequence[Arm], hide: Callable[[str], str] = str) -> list[Inventory]:
     """Return the inventory of every server in use; raise an error if any server cannot be used."""
-    servers = list({server.name: server for arm in arms for server in arm.condition.mcp}.values())
+    servers = list({(server.name, server.entry): server for arm in arms for server in arm.condition.mcp}.values())
     if not servers:
         return []
     gate, tokens = asyncio.Semaphore(_AT_ONCE), AccessTokens()
@@ -67,7 +69,7 @@ async def preflight(arms: Sequence[Arm], hide: Callable[[str], str] = str) -> li
     problems = [" ".join(hide(item).split()) for item in results if isinstance(item, str)]
     if problems:
         raise TargetUnusableError("\n".join(problems))
-    _check_limited(arms, [item for item in results if isinstance(item, Inventory)])
+    _check_tools(arms, [item for item in results if isinstance(item, Inventory)])
     return [_hidden(item, hide) for item in results if isinstance(item, Inventory)]
 
 
@@ -76,14 +78,20 @@ def _hidden(inventory: Inventory, hide: Callable[[str], str]) -> Inventory:
     return msgspec.json.decode(hide(msgspec.json.encode(inventory).decode()), type=Inventory)
 
 
-def _check_limited(arms: Sequence[Arm], inventories: Sequence[Inventory]) -> None:
-    """Raise an error if a condition gives a tool that its server does not have."""
-    offered = {item.server: [tool.name for tool in item.tools] for item in inventories}
+def _check_tools(arms: Sequence[Arm], inventories: Sequence[Inventory]) -> None:
+    """Raise an error if a condition gives or describes a tool that its server does not have."""
+    offered = {(item.server, item.entry): {tool.name: tool for tool in item.tools} for item in inventories}
     for server in (server for arm in arms for server in arm.condition.mcp):
-        for name in server.only:
-            if name not in offered[server.name]:
-                known = ", ".join(offered[server.name])
+        tools = offered[server.name, server.entry]
+        for name in (*server.only, *(text.tool for text in server.texts)):
+            if name not in tools:
+                known = ", ".join(tools)
                 raise TargetUnusableError(f"the MCP server `{server.name}` has no tool `{name}`; its tools: {known}")
+        for text in server.texts:
+            if unknown := text.unknown(tools[text.tool].schema):
+                known = ", ".join(tools[text.tool].schema.get("properties") or {}) or "none"
+                tool = f"{server.name}.{text.tool}"
+                raise TargetUnusableError(f"the tool `{tool}` has no parameter `{unknown[0]}`; its parameters: {known}")
 
 
 async def _inspect(server: McpServer) -> Inventory | str:
@@ -108,15 +116,16 @@ async def _inspect(server: McpServer) -> Inventory | str:
         tools=tuple(_infos(tools)),
         resources=tuple(sorted(resources)),
         prompts=tuple(sorted(prompts)),
+        entry=server.entry,
     )
 
 
 def with_tools(arms: Iterable[Arm], inventory: Iterable[Inventory]) -> tuple[Arm, ...]:
     """Return these arms with the tool names of their servers, so that a call can be matched to its server."""
-    offered = {item.server: tuple(tool.name for tool in item.tools) for item in inventory}
+    offered = {(item.server, item.entry): tuple(tool.name for tool in item.tools) for item in inventory}
 
     def with_tool_names(condition: Condition) -> Condition:
-        servers = (replace(server, tools=offered.get(server.name, ())) for server in condition.mcp)
+        servers = (replace(server, tools=offered.get((server.name, server.entry), ())) for server in condition.mcp)
         return replace(condition, mcp=tuple(servers))
 
     return tuple(replace(arm, condition=with_tool_names(arm.condition)) for arm in arms)
@@ -126,7 +135,8 @@ def _infos(tools: Iterable[McpTool]) -> Iterable[ToolInfo]:
     for tool in sorted(tools, key=lambda tool: tool.name):
         described = tool.model_dump(mode="json", include={"name", "description", "input_schema"})
         tokens = estimated_tokens(msgspec.json.encode(described).decode())
-        yield ToolInfo(described["name"], content_hash(described), tokens, described["input_schema"])
+        description = described["description"] or ""
+        yield ToolInfo(described["name"], content_hash(described), tokens, described["input_schema"], description)
 
 
 async def all_tools(client: Client) -> AsyncIterator[McpTool]:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from fairtrial.analyse.lift import Lift
+from fairtrial.analyse.offer_rates import OfferDifference, OfferRate
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.analyse.tool_report import ArmToolReport, Gain, OfferDifference, OfferRate, ToolReport, ToolStats
+from fairtrial.analyse.tool_report import ArmToolReport, Gain, ToolReport, ToolStats
 from fairtrial.core.formatting import signs
 from fairtrial.present.charts import ForestRow, confusion_matrix, small_forest
 from fairtrial.present.charts.marks import Tone, scaled

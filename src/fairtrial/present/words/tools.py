@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from fairtrial.analyse.offer_rates import OfferDifference, OfferRate
 from fairtrial.analyse.tool_counts import NONE
-from fairtrial.analyse.tool_report import (
-    ArmToolReport,
-    Confusion,
-    Gain,
-    OfferDifference,
-    OfferRate,
-    ToolReport,
-    ToolStats,
-)
+from fairtrial.analyse.tool_report import ArmToolReport, Confusion, Gain, ToolReport, ToolStats
 from fairtrial.core.formatting import Scale, interval_words, milliseconds, money, signs
 from fairtrial.text.printable import counted
 
