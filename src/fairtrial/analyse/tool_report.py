@@ -82,6 +82,30 @@ class Confusion(msgspec.Struct, frozen=True, kw_only=True):
     expected: list[str]
     called: list[str]
     counts: list[list[int]]
+    trials: list[int] = []  # whose cases ask for the tool of the row
+
+    def mistakes(self) -> list[tuple[int, str, str]]:
+        """Return how often which tool was called instead of which, the most frequent first."""
+        rows = zip(self.expected, self.counts, strict=True)
+        found = [(count, row, name) for row, own in rows for name, count in zip(self.called, own, strict=True)]
+        wrong = [one for one in found if one[0] and one[1] != one[2] and NONE not in one[1:]]
+        return sorted(wrong, key=lambda one: (-one[0], *one[1:]))
+
+    def among(self, most: int) -> Confusion:
+        """Return the part that can be read, of so many tools: those that were taken for each other most."""
+        if len(self.called) <= most:
+            return self
+        names = list(dict.fromkeys(name for _, *pair in self.mistakes() for name in pair))[: most - 1]
+        names += [name for name in self.expected if name not in names and name != NONE][: most - 1 - len(names)]
+        names += [NONE]
+        rows = [place for place, name in enumerate(self.expected) if name in names]
+        columns = [place for place, name in enumerate(self.called) if name in names]
+        return Confusion(
+            expected=[self.expected[place] for place in rows],
+            called=[self.called[place] for place in columns],
+            counts=[[self.counts[row][column] for column in columns] for row in rows],
+            trials=[self.trials[place] for place in rows] if self.trials else [],
+        )
 
 
 class ArmToolReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -250,6 +274,7 @@ def _confusion(counts: ArmCounts) -> Confusion | None:
         expected=expected,
         called=called,
         counts=[[counts.confusion[row, column] for column in called] for row in expected],
+        trials=[(counts.unneeded if row == NONE else counts.tools[row].chosen).chances for row in expected],
     )
 
 

@@ -12,7 +12,6 @@ from fairtrial.core.experiment import Arm, McpServer
 from fairtrial.core.skill import Skill
 
 VersionKind = Literal["server", "tool", "skill", "other"]
-_FROM_ANOTHER = ("added", "left out", "description", "arguments")
 MOST_PAIRS = 12
 
 
@@ -103,12 +102,12 @@ def _tool_changes(before: OfferedServer, after: OfferedServer) -> list[str]:
     added, gone = [name for name in theirs if name not in ours], [name for name in ours if name not in theirs]
     both = [(name, ours[name], theirs[name]) for name in ours if name in theirs]
     found = {
-        "added": added,
-        "left out": gone,
-        "description": [name for name, one, other in both if one.description != other.description],
-        "arguments": [name for name, one, other in both if one.schema != other.schema],
+        "other descriptions of": [name for name, one, other in both if one.description != other.description],
+        "other arguments of": [name for name, one, other in both if one.schema != other.schema],
+        "also": added,
+        "without": gone,
     }
-    return [f"{what}: {', '.join(found[what])}" for what in _FROM_ANOTHER if found[what]]
+    return [f"{what} {', '.join(names)}" for what, names in found.items() if names]
 
 
 # -- skills, and whatever else -------------------------------------------------------------------
