@@ -10,6 +10,7 @@ import msgspec
 from fairtrial.analyse.offered import OfferedServer, Offers, own_system
 from fairtrial.core.experiment import Arm, McpServer
 from fairtrial.core.skill import Skill
+from fairtrial.core.tool_text import ToolText
 
 VersionKind = Literal["server", "tool", "skill", "other"]
 MOST_PAIRS = 12
@@ -81,10 +82,8 @@ def _versions(before: McpServer, after: McpServer, old: OfferedServer, new: Offe
         yield Changed(kind="server", name=after.name, parts=parts, **entries)
     ours, theirs = ({text.tool: text for text in server.texts} for server in (before, after))
     for tool in dict.fromkeys((*ours, *theirs)):
-        one, other = ours.get(tool), theirs.get(tool)
-        parts = [
-            part for part in ("description", "parameters") if getattr(one, part, None) != getattr(other, part, None)
-        ]
+        one, other = ours.get(tool, ToolText(tool=tool)), theirs.get(tool, ToolText(tool=tool))
+        parts = [part for part in ("description", "parameters") if getattr(one, part) != getattr(other, part)]
         if one != other:
             texts = {"before": old.described(tool), "after": new.described(tool)}
             yield Changed(kind="tool", name=f"{after.name}.{tool}", parts=parts, **texts)

@@ -10,6 +10,7 @@ from fairtrial.analyse.tool_report import ToolReport
 from fairtrial.analyse.version_gains import VersionGain
 from fairtrial.analyse.versions import Changed
 from fairtrial.core.formatting import Scale, money, signs
+from fairtrial.text.printable import counted
 
 CHANGE_COLUMNS = ("tool or skill", "in how many", "before", "after", "points", "95 % CI")
 MOST_CHANGES = 8
@@ -139,7 +140,7 @@ def rest_words(gain: VersionGain) -> str:
         return "Tools and skills were used alike."
     left = [one for one in gain.changes if one.difference]
     more = len(left) - shown
-    return f"and {more} smaller differences" if more > 0 else ""
+    return f"and {counted(more, 'smaller difference')}" if more > 0 else ""
 
 
 def version_notes(report: ToolReport) -> list[str]:
