@@ -54,6 +54,7 @@ EXAMPLES |= {
     "latency": ({"type": "latency", "max": 1000}, None),
     "cost": ({"type": "cost", "max": 0.01}, None),
     "tool_calls": ({"type": "tool_calls", "names": ["search"]}, None),
+    "trigger": ({"type": "trigger"}, None),
     "javascript": ({"type": "javascript", "code": "output.length < 100"}, None),
     "levenshtein": ({"type": "levenshtein"}, "Paris"),
     "f1": ({"type": "f1"}, "Paris"),
@@ -78,6 +79,8 @@ OWN = Path(__file__).parent / "own_scorer.py"
 
 def metadata(name: str) -> dict | None:
     """What travels with a case of this scorer."""
+    if name == "trigger":
+        return {"skill": "silent"}
     if name != "optimisation":
         return None
     from fairtrial.tracks.optimisation.families import make
@@ -254,7 +257,7 @@ SEVERAL |= {
 }
 # Those that see all of them at once, and those that do not look at the expected text.
 SEEN_AT_ONCE = {"llm_judge", "golden_judge"}
-NOT_LOOKED_AT = {"browser", "check", "code_judge", "optimisation", "refusal", "length", "latency", "cost"}
+NOT_LOOKED_AT = {"browser", "check", "code_judge", "optimisation", "refusal", "length", "latency", "cost", "trigger"}
 REVERSED = {"not"}  # none of them may be met
 
 

@@ -17,7 +17,7 @@ SERVERS = Path(__file__).parents[1] / "servers"
 FACTS = {"command": sys.executable, "args": [str(SERVERS / "facts.py")]}
 VERSIONS = Path(__file__).parents[2] / "examples" / "versions"
 CASES = [{"id": f"c{n}", "input": f"What is code {n}?", "expected": "4711", "tools": ["lookup"]} for n in range(8)]
-BETTER = "Find the code of anything."
+BETTER = "Find the code of anything, whatever it is called."
 
 
 def by_description(turn, body):

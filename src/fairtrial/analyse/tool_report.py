@@ -95,8 +95,9 @@ class Confusion(msgspec.Struct, frozen=True, kw_only=True):
         """Return the part that can be read, of so many tools: those that were taken for each other most."""
         if len(self.called) <= most:
             return self
-        names = list(dict.fromkeys(name for _, *pair in self.mistakes() for name in pair))[: most - 1]
-        names += [name for name in self.expected if name not in names and name != NONE][: most - 1 - len(names)]
+        room = most - (NONE in self.called)
+        names = list(dict.fromkeys(name for _, *pair in self.mistakes() for name in pair))[:room]
+        names += [name for name in self.expected if name not in names and name != NONE][: room - len(names)]
         names += [NONE]
         rows = [place for place, name in enumerate(self.expected) if name in names]
         columns = [place for place, name in enumerate(self.called) if name in names]

@@ -172,7 +172,11 @@ def confusion_lines(confusion: Confusion) -> list[str]:
         for count, expected, called in found[:_MOST_NAMES]
     ]
     more = len(found) - len(lines)
-    return [*lines, f"{counted(more, 'more pair')} of tools was confused"] if more > 0 else lines
+    return (
+        [*lines, f"{counted(more, 'more pair')} of tools {'was' if more == 1 else 'were'} confused"]
+        if more > 0
+        else lines
+    )
 
 
 def confusion_heading(arm: ArmToolReport, most: int) -> str:
