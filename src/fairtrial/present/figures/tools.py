@@ -28,6 +28,14 @@ _MOST_METRICS = 6
 _CONFUSED = 12  # tools up to which a matrix can be read
 _TAKEN = (("cost_usd", "cost of 1,000 answers, in USD", 1000.0), ("latency_ms", "latency, in seconds", 0.001))
 
+_ONE_PAIR: dict[Verdict, str] = {
+    "better": "The later version is better.",
+    "worse": "The later version is worse.",
+    "equivalent": "There is no relevant difference between the two versions.",
+    "cannot tell": "Too few cases to tell which version is better.",
+    "depends on failures": "Which version is better depends on the failed trials.",
+}
+
 
 class ArmTools(NamedTuple):
     """How one arm used its tools: figures with an interval for each tool, what words can say, and mistaken tools."""
@@ -80,12 +88,12 @@ def _headline(report: ToolReport) -> str:
 
 
 def _versions_headline(verdicts: Sequence[Verdict]) -> str:
-    said = {"better": "better", "worse": "worse", "cannot tell": "too close to call"}
+    """Say whether later versions are better; of several pairs, how many."""
+    if len(verdicts) == 1:
+        return _ONE_PAIR[verdicts[0]]
+    said = {"better": "better", "worse": "worse", "cannot tell": "unknown"}
     counts = [f"{verdicts.count(verdict)} {words}" for verdict, words in said.items() if verdict in verdicts]
-    pairs = "pair" if len(verdicts) == 1 else "pairs"
-    return (
-        f"{len(verdicts)} {pairs} of versions, the later against the earlier: {', '.join(counts) or 'no difference'}."
-    )
+    return f"Of {len(verdicts)} later versions against earlier ones: {', '.join(counts) or 'no relevant difference'}."
 
 
 def _gain_figures(report: ToolReport, links: Links) -> list[Figure]:
