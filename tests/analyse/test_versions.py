@@ -119,6 +119,28 @@ async def test_another_version_and_one_more_server_is_not_what_the_server_adds(a
     assert not any("No condition lacks only one" in note for note in notes_on(report))
 
 
+async def test_another_version_of_a_skill_and_a_server_is_not_what_the_server_adds(run_suite, tmp_path):
+    """It was said that the server helps, although the skill was another one, too."""
+    for version in ("old", "new"):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "SKILL.md").write_text(f"---\nname: codes\ndescription: d\n---\n\nThe {version} one.\n")
+    conditions = {
+        "v1": {"system": "x", "skills": "old"},
+        "v2": {"system": "x", "skills": "new", "mcp": ["crm"]},
+    }
+    target = {
+        "id": "a",
+        "target": "mock:a",
+        "options": {"answer": "x", "tool_calls": [{"server": "crm", "tool": "refund"}]},
+    }
+    run = await run_suite(targets=[target], mcp_servers=SERVERS, conditions=conditions)
+    report = tool_report(run)
+    assert not report.gains
+    assert differ_words(report.versions[0].what) == (
+        "They differ in more than one thing: the files of the skill codes; the server crm (added)."
+    )
+
+
 async def test_another_wording_is_no_baseline_where_the_same_one_is_there(asked):
     """With `prompts` beside conditions, every pair was compared, whatever it was asked with."""
     prompts = {"plain": "{{ input }}", "long": "{{ input }} "}

@@ -72,8 +72,7 @@ def changed_words(one: Changed) -> str:
     if one.kind == "tool":
         return f"the {' and '.join(one.parts)} of the tool {one.name}"
     if one.kind == "skill":
-        parts = " and ".join("other files" if part == "files" else part for part in one.parts)
-        return f"the {parts} of the skill {one.name}"
+        return f"the {' and '.join(one.parts)} of the skill {one.name}"
     return f"the {one.name}{f' ({one.parts[0]})' if one.parts else ''}"
 
 
