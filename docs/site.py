@@ -79,6 +79,7 @@ NAVIGATION: dict[str, Any] = {
             "docs/cookbook/two-models.md",
             "docs/cookbook/prompt-change.md",
             "docs/cookbook/mcp-on-and-off.md",
+            "docs/cookbook/which-description.md",
             "docs/cookbook/how-many-cases.md",
             "docs/cookbook/stop-early.md",
             "docs/cookbook/import-inspect-logs.md",

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from fairtrial.analyse.offer_rates import OfferRate
 from fairtrial.analyse.pair_board import BoardArm, PairBoard
-from fairtrial.analyse.tool_report import OfferRate
 from fairtrial.present.figures import tools
 from fairtrial.present.figures.boards import board_forest, small_board
 from fairtrial.present.figures.leaders import _tokens, cost_figures

@@ -326,7 +326,7 @@ async def test_the_example_in_every_output(tmp_path, capfd, monkeypatch):
     assert arm.tokens == sum(tool.tokens for tool in arm.tools) > 100
     assert (arm.servers[0].resources, arm.servers[0].prompts) == (["shop://terms"], ["apologise"])
     lines = arm_sentences(arm)
-    assert "shop.find_customer was called instead of shop.find_order once" in lines
+    assert "shop.find_customer was called for shop.find_order in 1 of 4 trials" in lines
     assert "a tool was called although none was needed in 1 of 3 trials (1 to 91 %)" in lines
     assert gain_sentence(server).startswith("The server shop helps: +63.6 points (95 % CI")
     assert rate_words(arm.any_use, "trial") == "9 of 11 trials (48 to 98 %)"

@@ -56,6 +56,7 @@ EXAMPLES |= {
     "tool_calls": ({"type": "tool_calls", "names": ["search"]}, None),
     "trajectory": ({"type": "trajectory", "required": ["search"]}, None),
     "turns": ({"type": "turns", "checks": [{"after": 1, "check": ["match"], "expected": "Paris"}]}, None),
+    "trigger": ({"type": "trigger"}, None),
     "javascript": ({"type": "javascript", "code": "output.length < 100"}, None),
     "levenshtein": ({"type": "levenshtein"}, "Paris"),
     "f1": ({"type": "f1"}, "Paris"),
@@ -80,6 +81,8 @@ OWN = Path(__file__).parent / "own_scorer.py"
 
 def metadata(name: str) -> dict | None:
     """What travels with a case of this scorer."""
+    if name == "trigger":
+        return {"skill": "silent"}
     if name != "optimisation":
         return None
     from fairtrial.tracks.optimisation.families import make
@@ -261,7 +264,20 @@ SEVERAL |= {
 }
 # Those that see all of them at once, and those that do not look at the expected text.
 SEEN_AT_ONCE = {"llm_judge", "golden_judge"}
-NOT_LOOKED_AT = {"browser", "check", "code_judge", "optimisation", "refusal", "length", "latency", "cost", "trajectory"}
+NOT_LOOKED_AT = {
+    *(
+        "browser",
+        "check",
+        "code_judge",
+        "optimisation",
+        "refusal",
+        "length",
+        "latency",
+        "cost",
+        "trajectory",
+        "trigger",
+    ),
+}
 REVERSED = {"not"}  # none of them may be met
 
 

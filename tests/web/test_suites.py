@@ -96,6 +96,9 @@ def test_a_renamed_server_or_condition_keeps_its_place_and_those_who_use_it() ->
     text = "name: x\nmcp_servers: {a: {command: x}, b: {command: y}}\nconditions:\n  one: {mcp: [a, b]}\n  two: {mcp: [b]}\n"
     found = load(changed(text, {"do": "rename", "path": ["mcp_servers", "a"], "name": "z"}))
     assert list(found["mcp_servers"]) == ["z", "b"] and found["conditions"]["one"]["mcp"] == ["z", "b"]
+    mapped = text.replace("mcp: [a, b]", "mcp: {shop: a, crm: b}")
+    found = load(changed(mapped, {"do": "rename", "path": ["mcp_servers", "a"], "name": "z"}))
+    assert found["conditions"]["one"]["mcp"] == {"shop": "z", "crm": "b"}
     with pytest.raises(FairtrialError, match="already exists"):
         changed(text, {"do": "rename", "path": ["mcp_servers", "a"], "name": "b"})
     with pytest.raises(FairtrialError, match="needs a name"):

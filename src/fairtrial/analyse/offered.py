@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from fairtrial.analyse.stored_run import StoredRun
-from fairtrial.core.experiment import Arm
+from fairtrial.core.experiment import Arm, McpServer
 from fairtrial.core.skill import Skill
+from fairtrial.text.printable import estimated_tokens
+
+_IN_TEMPLATES = r'\{% raw %\}|\{\{ "'  # before the text of a skill
 
 
 class OfferedTool(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,6 +22,7 @@ class OfferedTool(msgspec.Struct, frozen=True, kw_only=True):
     name: str  # server.tool
     tokens: int | None
     schema: dict[str, Any] = {}
+    description: str = ""
 
 
 class OfferedServer(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +34,16 @@ class OfferedServer(msgspec.Struct, frozen=True, kw_only=True):
     tools: list[OfferedTool]
     resources: list[str] = []
     prompts: list[str] = []
+    entry: str = ""  # which of `mcp_servers` it is, if agents see it under another name
+
+    def by_tool(self) -> dict[str, OfferedTool]:
+        """Return its tools by their names without the server's."""
+        return {tool.name.removeprefix(f"{self.server}."): tool for tool in self.tools}
+
+    def described(self, tool: str) -> str:
+        """Return what an arm was told that a tool does; empty if that is not known."""
+        found = self.by_tool().get(tool)
+        return found.description if found else ""
 
     @property
     def tokens(self) -> int | None:
@@ -64,21 +79,15 @@ class Offers(msgspec.Struct, frozen=True, kw_only=True):
 
 def offers_of(run: StoredRun) -> dict[str, Offers]:
     """Return what every arm was offered, by its name; arms without servers and skills have none."""
-    recorded = {server["server"]: server for server in run.context.get("mcp_servers") or ()}
+    recorded = {(one["server"], one.get("entry") or ""): one for one in run.context.get("mcp_servers") or ()}
     return {arm.name: _offers(arm, recorded) for arm in run.plan_arms}
 
 
-def _offers(arm: Arm, recorded: Mapping[str, dict[str, Any]]) -> Offers:
+def _offers(arm: Arm, recorded: Mapping[tuple[str, str], dict[str, Any]]) -> Offers:
     servers = []
     for server in arm.condition.mcp:
-        found = recorded.get(server.name) or {}
-        tools = [
-            OfferedTool(
-                name=f"{server.name}.{tool['name']}", tokens=tool.get("tokens"), schema=tool.get("schema") or {}
-            )
-            for tool in found.get("tools") or ()
-            if server.offers(tool["name"])
-        ]
+        found = recorded.get((server.name, server.entry)) or {}
+        tools = [_tool(server, tool) for tool in found.get("tools") or () if server.offers(tool["name"])]
         servers.append(
             OfferedServer(
                 server=server.name,
@@ -87,9 +96,22 @@ def _offers(arm: Arm, recorded: Mapping[str, dict[str, Any]]) -> Offers:
                 tools=tools,
                 resources=found.get("resources") or [],
                 prompts=found.get("prompts") or [],
+                entry=server.entry,
             )
         )
     return Offers(servers=servers, skills=list(arm.condition.skills))
+
+
+def _tool(server: McpServer, recorded: Mapping[str, Any]) -> OfferedTool:
+    """Return a tool as the arm was told of it: in the words of the condition, where it has any."""
+    name, schema, own = recorded["name"], recorded.get("schema") or {}, recorded.get("description") or ""
+    tokens = recorded.get("tokens")
+    text = next((text for text in server.texts if text.tool == name), None)
+    if text is not None:
+        schema, own = text.of_schema(schema), own if text.description is None else text.description
+        described = {"name": name, "description": own, "input_schema": schema}
+        tokens = estimated_tokens(msgspec.json.encode(described).decode())
+    return OfferedTool(name=f"{server.name}.{name}", tokens=tokens, schema=schema, description=own)
 
 
 def added(more: Offers, less: Offers) -> list[tuple[str, str]] | None:
@@ -103,3 +125,13 @@ def added(more: Offers, less: Offers) -> list[tuple[str, str]] | None:
     new = ours - theirs
     servers = {name for kind, name in new if kind == "server"}
     return sorted(one for one in new if one[0] != "tool" or one[1].partition(".")[0] not in servers)
+
+
+def own_system(arm: Arm) -> str:
+    """Return the system prompt of an arm without the texts of skills, which come after what the suite says."""
+    system = arm.condition.system
+    if not any(skill.as_text for skill in arm.condition.skills):
+        return system
+    heading = rf"(?:\A|\n\n)({_IN_TEMPLATES})?# Skill: {re.escape(arm.condition.skills[0].name)}(\n|\\n)"
+    found = re.search(heading, system)
+    return system[: found.start()] if found else system

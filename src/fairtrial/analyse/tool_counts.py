@@ -7,59 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fairtrial.agents.doubles.notes import told_in
+from fairtrial.analyse.case_share import CaseShare
 from fairtrial.analyse.offered import Offers
-from fairtrial.core.calls import MadeCall, fits, is_named
+from fairtrial.core.calls import ForbiddenCall, MadeCall, fits, is_named
 from fairtrial.core.experiment import Case, ExpectedCall
-from fairtrial.stats import Aggregate, aggregate
+from fairtrial.core.ids import canonical_json
+from fairtrial.core.skill_use import fired, wants
 
+HELD_OUT = "test"  # the tag of cases that had no part in the choice of a description
 NONE = "no tool"  # in the place of a tool: nothing was called, or nothing should be
 _READS = ("read_resource", "ReadMcpResourceTool", "read_mcp_resource")  # how agents call reading a resource
 _PROMPT, SKILL = "get_prompt", "Skill"
 _OWN = frozenset({*_READS, _PROMPT, SKILL, "ListMcpResourcesTool", "list_mcp_resources"})
-
-
-class CaseShare:
-    """A share with its interval: hits and chances by case, as the trials of a case are not independent.
-
-    Args:
-        of: A share of the same chances: what is mentioned late is not counted from then on only.
-    """
-
-    def __init__(self, of: CaseShare | None = None) -> None:
-        self._hits: Counter[int] = Counter()
-        self._chances: Counter[int] = of._chances if of else Counter()
-        self._clusters: dict[int, str] = of._clusters if of else {}
-
-    def add(self, case: Case, *, hits: int, of: int = 1) -> None:
-        """Add the hits of a trial, of this many chances."""
-        if of:
-            self._hits[case.position] += hits
-            self._chances[case.position] += of
-            self._clusters[case.position] = case.cluster or f"\0{case.position}"
-
-    def hit(self, case: Case) -> None:
-        """Add a hit, of chances that are counted elsewhere."""
-        self._hits[case.position] += 1
-
-    @property
-    def hits(self) -> int:
-        """All hits."""
-        return sum(self._hits.values())
-
-    @property
-    def chances(self) -> int:
-        """All chances."""
-        return sum(self._chances.values())
-
-    def aggregate(self) -> Aggregate:
-        """Return the share over all chances: each case has the weight of its chances."""
-        cases = sorted(self._chances)
-        clustered = len(set(self._clusters.values())) < len(cases)
-        return aggregate(
-            [self._hits[case] / self._chances[case] for case in cases],
-            [self._chances[case] for case in cases],
-            [self._clusters[case] for case in cases] if clustered else None,
-        )
 
 
 class ToolCounts:
@@ -72,6 +31,47 @@ class ToolCounts:
             CaseShare(),
         )  # of trials, of calls, of calls
         self.chosen, self.arguments = CaseShare(), CaseShare()  # of trials whose cases ask for it
+        self.instead: dict[str, CaseShare] = {}  # of these trials, by the tool that was called instead
+
+
+class SkillCounts:
+    """Whether a skill fired in the trials of an arm, on all cases and on those that are held out for the numbers."""
+
+    def __init__(self) -> None:
+        self.use = CaseShare()
+        self.all, self.held_out = TriggerCounts(), TriggerCounts()
+
+    def add(self, case: Case, wanted: str | None, *, used: bool, ended: bool) -> None:
+        """Add a trial; one that did not end, before the skill fired, does not tell whether it would have."""
+        if ended or used:
+            self.use.add(case, hits=int(used))
+        for counts in (self.all, self.held_out)[: 1 + (HELD_OUT in case.tags)] if wanted else ():
+            if not used and not ended:
+                counts.unobserved += 1
+            elif wanted == "fires":
+                counts.recall.add(case, hits=int(used))
+            else:
+                counts.false_fires.add(case, hits=int(used))
+
+
+class TriggerCounts:
+    """Trials in which a skill fired, of those in which it should, and of those in which it should not."""
+
+    def __init__(self) -> None:
+        self.recall, self.false_fires = CaseShare(), CaseShare()
+        self.unobserved = 0
+
+    @property
+    def asked(self) -> bool:
+        """Whether any case says what the skill should do."""
+        return bool(self.recall.chances or self.false_fires.chances or self.unobserved)
+
+
+class ForbiddenCounts:
+    """Trials that made a call, of those in which it was forbidden."""
+
+    def __init__(self, rule: ForbiddenCall) -> None:
+        self.rule, self.made = rule, CaseShare()
 
 
 class ArmCounts:
@@ -82,7 +82,9 @@ class ArmCounts:
         self._validators = {name: _validator(tool.schema) for name, tool in offers.tools.items()}
         self.recovered, self.unneeded, self.any_use = CaseShare(), CaseShare(), CaseShare()
         self.tools: dict[str, ToolCounts] = {name: ToolCounts(self.any_use) for name in offers.tools}
-        self.skills: dict[str, CaseShare] = {skill.name: CaseShare() for skill in offers.skills if not skill.as_text}
+        self.skills = {skill.name: SkillCounts() for skill in offers.skills if not skill.as_text}
+        self.forbidden: dict[bytes, ForbiddenCounts] = {}  # by what is forbidden
+        self.any_forbidden = CaseShare()
         self.confusion: Counter[tuple[str, str]] = Counter()
         self.resources: Counter[str] = Counter()
         self.prompts: Counter[str] = Counter()
@@ -90,13 +92,24 @@ class ArmCounts:
         self.trials = self.unknown = 0
         self.stood_in = CaseShare()  # of calls to servers that have a recording or a mock in their place
 
-    def add(self, case: Case, calls: Sequence[MadeCall] | None, expected: Sequence[ExpectedCall] | None) -> None:
-        """Add a trial: its calls, and those that its case asks for."""
+    def add(
+        self,
+        case: Case,
+        calls: Sequence[MadeCall] | None,
+        expected: Sequence[ExpectedCall] | None,
+        forbidden: Sequence[ForbiddenCall] = (),
+        *,
+        ended: bool = True,
+    ) -> None:
+        """Add a trial: its calls, those that its case asks for and forbids, and whether it came to its end."""
         if calls is None:
             self.unknown += 1
+            self._add_skills(case, (), ended=False)
             return
         self.trials += 1
         self._add_offers(case, calls)
+        self._add_skills(case, calls, ended=ended)
+        self._add_forbidden(case, calls, forbidden, ended=ended)
         # What only reads resources or loads skills is counted as such, and as a tool where the case asks for it.
         asked = {one.name for one in expected or ()}
         tools = [call for call in calls if call.tool not in _OWN or call.tool in asked]
@@ -111,6 +124,29 @@ class ArmCounts:
             if told.plays:
                 answered = told.recorded + told.mock
                 self.stood_in.add(case, hits=answered, of=answered + told.live + len(told.unknown))
+
+    def _add_skills(self, case: Case, calls: Sequence[MadeCall], *, ended: bool) -> None:
+        used = fired(calls)
+        names = [skill.name for skill in self._offers.skills]
+        for name, counts in self.skills.items():
+            counts.add(case, wants(case, name, names), used=name in used, ended=ended)
+
+    def _add_forbidden(
+        self, case: Case, calls: Sequence[MadeCall], forbidden: Sequence[ForbiddenCall], *, ended: bool
+    ) -> None:
+        """Count forbidden calls; a trial that broke off, or that cannot be searched in time, does not tell of none."""
+        made: list[bool | None] = []
+        for rule in forbidden:
+            try:
+                was_made = any(rule.is_made(call) for call in calls)
+            except TimeoutError:
+                was_made, ended = False, False
+            made.append(was_made or (False if ended else None))
+        for rule, found in zip(forbidden, made, strict=True):
+            own = self.forbidden.setdefault(canonical_json(rule), ForbiddenCounts(rule))
+            own.made.add(case, hits=int(bool(found)), of=int(found is not None))
+        if forbidden:
+            self.any_forbidden.add(case, hits=int(any(made)), of=int(any(made) or None not in made))
 
     def _add_calls(self, case: Case, calls: Sequence[MadeCall]) -> None:
         self.any_use.add(case, hits=int(bool(calls)))
@@ -131,17 +167,12 @@ class ArmCounts:
             self.recovered.add(case, hits=int(False in own[own.index(True) :]))
 
     def _add_offers(self, case: Case, calls: Sequence[MadeCall]) -> None:
-        used = set()
         for call in calls:
             arguments = call.arguments if isinstance(call.arguments, Mapping) else {}
             if call.tool in _READS:
                 self.resources[str(arguments.get("uri"))] += 1
             elif call.tool == _PROMPT:
                 self.prompts[str(arguments.get("name"))] += 1
-            elif call.tool == SKILL:
-                used.add(str(arguments.get("skill") or arguments.get("command")).rpartition(":")[2])
-        for name, share in self.skills.items():
-            share.add(case, hits=int(name in used))
 
     def _add_expected(self, case: Case, calls: Sequence[MadeCall], expected: Sequence[ExpectedCall]) -> None:
         if not expected:
@@ -163,6 +194,8 @@ class ArmCounts:
                 right = all(any(fits(call, one) for call in own) for one in given)
                 counts.arguments.add(case, hits=int(right))
             mistaken = [] if own else others or [NONE]
+            for called in mistaken:
+                counts.instead.setdefault(called, CaseShare(of=counts.chosen)).hit(case)
             self.confusion.update((name, called) for called in ([name] if own else mistaken))
 
     def _tool(self, name: str) -> ToolCounts:

@@ -2,49 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
-from fairtrial.analyse.compare import decided
-from fairtrial.analyse.comparison import Comparison, Verdict
-from fairtrial.analyse.offered import OfferedServer, Offers, added, offers_of
-from fairtrial.analyse.score_table import choose, read_scores, sources_of
+from fairtrial.analyse.offer_rates import OfferDifference, OfferRate, rate_of
+from fairtrial.analyse.offered import OfferedServer, Offers, added, offers_of, own_system
 from fairtrial.analyse.stored_run import StoredRun
-from fairtrial.analyse.tool_counts import NONE, SKILL, ArmCounts, CaseShare, ToolCounts
-from fairtrial.core.calls import calls_of, expected_calls
+from fairtrial.analyse.tool_counts import NONE, SKILL, ArmCounts, SkillCounts, ToolCounts
+from fairtrial.analyse.version_gains import Measurements, VersionGain, version_gains
+from fairtrial.analyse.versions import changed, has_versions, version_pairs, wording
+from fairtrial.core.calls import calls_of, expected_calls, forbidden_calls
+from fairtrial.core.events import LimitEvent
 from fairtrial.core.experiment import Arm
-from fairtrial.core.score import Scale
 from fairtrial.core.showing import Brief
-from fairtrial.stats import Aggregate
-from fairtrial.stats.units import Interval, Measured
+from fairtrial.core.skill import Skill
+from fairtrial.core.trace import events_of
 from fairtrial.store.transcripts import trace_rows
 
 _SLICE = 500
 _MOST_REASONS = 5
-_TAKEN = ("cost_usd", "latency_ms")
-_IN_TEMPLATES = r'\{% raw %\}|\{\{ "'  # before the text of a skill
-
-
-class OfferRate(msgspec.Struct, frozen=True, kw_only=True):
-    """A share: how many of how many, with an interval over cases; without any there is no share."""
-
-    hits: int
-    of: int
-    share: Measured | None
-    ci95: Interval | None
-
-
-class OfferDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """By how much an arm differs from its baseline, on the cases that both have."""
-
-    metric: str  # empty for the score
-    scale: Scale
-    difference: Measured | None
-    ci95: Interval | None
-    verdict: Verdict
-    count: int
 
 
 class Gain(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +49,15 @@ class ToolStats(msgspec.Struct, frozen=True, kw_only=True):
     arguments: OfferRate  # of these, with the arguments that the case asks for
 
 
+class TriggerStats(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a skill fired where it should, and only there, over the cases that say so."""
+
+    recall: OfferRate  # trials in which it fired, of those in which it should
+    false_fires: OfferRate  # trials in which it fired, of those in which it should not
+    unobserved: int  # trials that broke off before it fired: nobody knows whether it would have
+    held_out: bool  # whether these are only the cases tagged `test`
+
+
 class SkillStats(msgspec.Struct, frozen=True, kw_only=True):
     """How one arm used one skill."""
 
@@ -78,6 +65,15 @@ class SkillStats(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     as_text: bool
     use: OfferRate | None  # None if it was part of the system prompt
+    triggers: TriggerStats | None = None  # None if no case says when it should fire, or nobody can see whether it does
+
+
+class ForbiddenStats(msgspec.Struct, frozen=True, kw_only=True):
+    """In how many trials a call was made that their cases forbid."""
+
+    tool: str
+    arguments: dict[str, Any] | None
+    made: OfferRate
 
 
 class Confusion(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +82,31 @@ class Confusion(msgspec.Struct, frozen=True, kw_only=True):
     expected: list[str]
     called: list[str]
     counts: list[list[int]]
+    trials: list[int] = []  # whose cases ask for the tool of the row
+
+    def mistakes(self) -> list[tuple[int, str, str]]:
+        """Return how often which tool was called instead of which, the most frequent first."""
+        rows = zip(self.expected, self.counts, strict=True)
+        found = [(count, row, name) for row, own in rows for name, count in zip(self.called, own, strict=True)]
+        wrong = [one for one in found if one[0] and one[1] != one[2] and NONE not in one[1:]]
+        return sorted(wrong, key=lambda one: (-one[0], *one[1:]))
+
+    def among(self, most: int) -> Confusion:
+        """Return the part that can be read, of so many tools: those that were taken for each other most."""
+        if len(self.called) <= most:
+            return self
+        room = most - (NONE in self.called)
+        names = list(dict.fromkeys(name for _, *pair in self.mistakes() for name in pair))[:room]
+        names += [name for name in self.expected if name not in names and name != NONE][: room - len(names)]
+        names += [NONE]
+        rows = [place for place, name in enumerate(self.expected) if name in names]
+        columns = [place for place, name in enumerate(self.called) if name in names]
+        return Confusion(
+            expected=[self.expected[place] for place in rows],
+            called=[self.called[place] for place in columns],
+            counts=[[self.counts[row][column] for column in columns] for row in rows],
+            trials=[self.trials[place] for place in rows] if self.trials else [],
+        )
 
 
 class ArmToolReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +130,8 @@ class ArmToolReport(msgspec.Struct, frozen=True, kw_only=True):
     resources: dict[str, int]
     prompts: dict[str, int]
     stood_in: OfferRate | None = None  # calls that recordings and mocks answered, of those that came to them
+    forbidden: list[ForbiddenStats] = []
+    any_forbidden: OfferRate | None = None  # trials that made any forbidden call, of those whose cases forbid one
 
     @property
     def offered(self) -> int:
@@ -129,6 +152,7 @@ class ToolReport(Brief, msgspec.Struct, frozen=True, kw_only=True):
     metric: str  # that `score` of a gain is about; empty for the score
     gains: list[Gain]
     arms: list[ArmToolReport]
+    versions: list[VersionGain] = []
 
 
 def has_offers(run: StoredRun) -> bool:
@@ -139,14 +163,24 @@ def has_offers(run: StoredRun) -> bool:
 def tool_report(run: StoredRun) -> ToolReport:
     """Report on the tools and skills of a run; intervals are over cases, those of gains hold for all pairs together."""
     offers = offers_of(run)
-    metric, gains = _gains(run, offers)
     counts = _counts(run, offers)
+    wanted, versions = list(_wanted(run.plan_arms, offers)), version_pairs(run.plan_arms, offers)
+    pairs = [(arm.name, less.name) for arm, less, _ in wanted]
+    measured = Measurements(run, [*pairs, *((pair.arm.name, pair.baseline.name) for pair in versions)])
+    held_out = any(own.held_out.asked for one in counts for own in one.skills.values())
     arms = [
-        _arm(arm, offers[arm.name], counts[arm.position])
+        _arm(arm, offers[arm.name], counts[arm.position], held_out=held_out)
         for arm in run.plan_arms
         if offers[arm.name].items() or counts[arm.position].tools
     ]
-    return ToolReport(run_id=run.id, suite=run.record.suite_name, metric=metric, gains=gains, arms=arms)
+    return ToolReport(
+        run_id=run.id,
+        suite=run.record.suite_name,
+        metric=measured.metric,
+        gains=[gain for arm, less, what in wanted if (gain := _gain(measured, arm, less, what)) is not None],
+        arms=arms,
+        versions=version_gains(versions, counts, measured, held_out=held_out),
+    )
 
 
 def _counts(run: StoredRun, offers: dict[str, Offers]) -> list[ArmCounts]:
@@ -156,13 +190,23 @@ def _counts(run: StoredRun, offers: dict[str, Offers]) -> list[ArmCounts]:
         cases = {case.position: case for case in run.store.cases(run.plan.id, start, _SLICE)}
         for row in trace_rows(run.store, run.id, start, _SLICE):
             case, arm = cases[row.case_position], run.plan_arms[row.arm_position]
-            expected = expected_calls(case, arm.scorer_of(case)) if offers[arm.name].items() else None
-            counts[row.arm_position].add(case, calls_of(row.trace), expected)
+            scorer, equipped = arm.scorer_of(case), bool(offers[arm.name].items())
+            counts[row.arm_position].add(
+                case,
+                calls_of(row.trace),
+                expected_calls(case, scorer) if equipped else None,
+                forbidden_calls(case, scorer),
+                ended=not (row.failed or _reached_a_limit(row.trace)),
+            )
             counts[row.arm_position].add_doubles(case, row.trace)
     return counts
 
 
-def _arm(arm: Arm, offers: Offers, counts: ArmCounts) -> ArmToolReport:
+def _reached_a_limit(trace: dict[str, Any] | None) -> bool:
+    return any(isinstance(event, LimitEvent) for event in events_of(trace) or ())
+
+
+def _arm(arm: Arm, offers: Offers, counts: ArmCounts, *, held_out: bool) -> ArmToolReport:
     tools = [_tool(name, offers, own) for name, own in counts.tools.items()]
     invalid = [(tool, reason, count) for (tool, reason), count in counts.invalid.most_common(_MOST_REASONS)]
     return ArmToolReport(
@@ -173,25 +217,41 @@ def _arm(arm: Arm, offers: Offers, counts: ArmCounts) -> ArmToolReport:
         tokens=offers.tokens,
         trials=counts.trials,
         unknown=counts.unknown,
-        any_use=_rate(counts.any_use),
+        any_use=rate_of(counts.any_use),
         tools=sorted(tools, key=lambda tool: (not tool.offered, -tool.use.hits, tool.name)),
-        skills=[
-            SkillStats(
-                name=skill.name,
-                tokens=skill.tokens,
-                as_text=skill.as_text,
-                use=_rate(counts.skills[skill.name]) if skill.name in counts.skills else None,
-            )
-            for skill in offers.skills
-        ],
+        skills=[_skill(skill, counts.skills.get(skill.name), held_out=held_out) for skill in offers.skills],
         never_called=[name for name in offers.tools if not counts.tools[name].use.hits],
-        recovered=_rate(counts.recovered),
-        unneeded=_rate(counts.unneeded),
+        recovered=rate_of(counts.recovered),
+        unneeded=rate_of(counts.unneeded),
         confusion=_confusion(counts),
         invalid=invalid,
         resources=dict(counts.resources.most_common()),
         prompts=dict(counts.prompts.most_common()),
-        stood_in=_rate(counts.stood_in) if counts.stood_in.chances else None,
+        stood_in=rate_of(counts.stood_in) if counts.stood_in.chances else None,
+        forbidden=[
+            ForbiddenStats(tool=own.rule.tool, arguments=own.rule.arguments, made=rate_of(own.made))
+            for own in counts.forbidden.values()
+        ],
+        any_forbidden=rate_of(counts.any_forbidden) if counts.forbidden else None,
+    )
+
+
+def _skill(skill: Skill, counts: SkillCounts | None, *, held_out: bool) -> SkillStats:
+    if counts is None:
+        return SkillStats(name=skill.name, tokens=skill.tokens, as_text=skill.as_text, use=None)
+    chosen = counts.held_out if held_out else counts.all
+    triggers = TriggerStats(
+        recall=rate_of(chosen.recall),
+        false_fires=rate_of(chosen.false_fires),
+        unobserved=chosen.unobserved,
+        held_out=held_out,
+    )
+    return SkillStats(
+        name=skill.name,
+        tokens=skill.tokens,
+        as_text=skill.as_text,
+        use=rate_of(counts.use),
+        triggers=triggers if chosen.asked else None,
     )
 
 
@@ -201,21 +261,11 @@ def _tool(name: str, offers: Offers, counts: ToolCounts) -> ToolStats:
         name=name,
         offered=offered is not None or (name == SKILL and any(not skill.as_text for skill in offers.skills)),
         tokens=offered.tokens if offered else None,
-        use=_rate(counts.use),
-        success=_rate(counts.success),
-        valid=_rate(counts.valid),
-        chosen=_rate(counts.chosen),
-        arguments=_rate(counts.arguments),
-    )
-
-
-def _rate(share: CaseShare) -> OfferRate:
-    result: Aggregate | None = share.aggregate() if share.chances else None
-    return OfferRate(
-        hits=share.hits,
-        of=share.chances,
-        share=result.mean if result else None,
-        ci95=result.ci95 if result else None,
+        use=rate_of(counts.use),
+        success=rate_of(counts.success),
+        valid=rate_of(counts.valid),
+        chosen=rate_of(counts.chosen),
+        arguments=rate_of(counts.arguments),
     )
 
 
@@ -228,6 +278,7 @@ def _confusion(counts: ArmCounts) -> Confusion | None:
         expected=expected,
         called=called,
         counts=[[counts.confusion[row, column] for column in called] for row in expected],
+        trials=[(counts.unneeded if row == NONE else counts.tools[row].chosen).chances for row in expected],
     )
 
 
@@ -238,67 +289,29 @@ def _ordered(names: Iterator[str]) -> list[str]:
 # -- gains ---------------------------------------------------------------------------------------
 
 
-def _gains(run: StoredRun, offers: dict[str, Offers]) -> tuple[str, list[Gain]]:
-    """Return what the score of gains is about, and the gain of everything that some arm has and another one lacks."""
-    scores = read_scores(sources_of(run))
-    family = choose(scores)
-    wanted = list(_wanted(run.plan_arms, offers))
-    named = [{arm.name, less.name} for arm, less, _ in wanted]
-    pairs = [(a, b) for a, b in family if {a.arm.name, b.arm.name} in named]
-    if not pairs:
-        return scores.primary, []
-    # The same family as in `compare`: one verdict, one interval.
-    main = decided(scores, pairs, [scores.primary], family=family, detailed=0)
-    known = [name for name in _TAKEN if all(name in arm.values for pair in pairs for arm in pair)]
-    others = [name for name in known if name != scores.primary]
-    taken = decided(scores, pairs, others, primary=False) if others else []
-    gains = []
-    for arm, less, what in wanted:
-        own = [_difference(pair, arm.name) for pair in main if {pair.a, pair.b} == {arm.name, less.name}]
-        costs = [_difference(pair, arm.name) for pair in taken if {pair.a, pair.b} == {arm.name, less.name}]
-        if own and own[0].count:
-            gains.append(
-                Gain(
-                    what=what,
-                    arm=arm.name,
-                    baseline=less.name,
-                    other_system=_own_system(arm) != _own_system(less),
-                    score=own[0],
-                    taken=[one for one in costs if one.count],
-                )
-            )
-    return scores.primary, gains
+def _gain(measured: Measurements, arm: Arm, less: Arm, what: list[tuple[str, str]]) -> Gain | None:
+    """Return what an arm gains by what it has more; None if the two have no scored case in common."""
+    score = measured.score(arm.name, less.name)
+    if score is None:
+        return None
+    return Gain(
+        what=what,
+        arm=arm.name,
+        baseline=less.name,
+        other_system=own_system(arm) != own_system(less),
+        score=score,
+        taken=measured.taken(arm.name, less.name),
+    )
 
 
 def _wanted(arms: Sequence[Arm], offers: dict[str, Offers]) -> Iterator[tuple[Arm, Arm, list[tuple[str, str]]]]:
     """Yield pairs of arms of one target, with what the first has more: one thing, or everything against nothing."""
     for arm in arms:
         own = [other for other in arms if other.target.id == arm.target.id and other is not arm]
+        own = [other for other in own if not has_versions(changed(other, arm, offers))]
+        own = [other for other in own if wording(other) == wording(arm)] or own
         found = [(less, what) for less in own if (what := added(offers[arm.name], offers[less.name])) is not None]
         single = [(less, what) for less, what in found if len(what) == 1]
         bare = [(less, what) for less, what in found if len(what) > 1 and not offers[less.name].items()]
         for less, what in (*single, *bare[:1]):
             yield arm, less, what
-
-
-def _own_system(arm: Arm) -> str:
-    """Return the system prompt of an arm without the texts of skills, which come after what the suite says."""
-    system = arm.condition.system
-    if not any(skill.as_text for skill in arm.condition.skills):
-        return system
-    heading = rf"(?:\A|\n\n)({_IN_TEMPLATES})?# Skill: {re.escape(arm.condition.skills[0].name)}(\n|\\n)"
-    found = re.search(heading, system)
-    return system[: found.start()] if found else system
-
-
-def _difference(pair: Comparison, arm: str) -> OfferDifference:
-    """Return a comparison as that of this arm with the other one."""
-    own = pair.of(arm)
-    return OfferDifference(
-        metric=own.metric,
-        scale=own.scale,
-        difference=own.difference,
-        ci95=own.ci95,
-        verdict=own.verdict,
-        count=own.count,
-    )

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from fairtrial.core.amounts import MOST_REPEATS, not_finite
+from fairtrial.core.calls import pattern_problems
 from fairtrial.core.events import OnLimit
 from fairtrial.core.extraction import Extraction
 from fairtrial.webpage.checks import Check
@@ -189,6 +190,21 @@ class TurnEntry(Keys, frozen=True, kw_only=True):
             yield (), "`stop` and `weight` are about a check: add `check`, or `expected`"
 
 
+class ForbiddenEntry(Keys, frozen=True, kw_only=True):
+    """A tool call that must not be made in a case."""
+
+    shorthand: ClassVar[str] = "tool"
+    tool: Annotated[str, Meta(description="`tool` or `server.tool`; `*` stands for anything.")]
+    arguments: Annotated[
+        dict[str, Any] | None,
+        Meta(description="Only with such arguments: values, comparisons (`>100`, `!=`), or `/patterns/`."),
+    ] = None
+
+    def find_problems(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield the patterns that are none."""
+        return ((("arguments",), problem) for problem in pattern_problems(self.arguments))
+
+
 class CaseSettings(Keys, frozen=True, kw_only=True):
     """What a case may say in addition to its question; under `case_defaults`, for all cases."""
 
@@ -215,6 +231,14 @@ class CaseSettings(Keys, frozen=True, kw_only=True):
     tools: Annotated[
         list[ToolEntry] | None,
         Meta(description="The tool calls that it asks for; empty: no tool should be called. For `fairtrial tools`."),
+    ] = None
+    forbidden: Annotated[
+        list[ForbiddenEntry] | None,
+        Meta(description="The tool calls that must not be made. For `fairtrial tools`; scorers have options for it."),
+    ] = None
+    skill: Annotated[
+        Literal["fires", "silent"] | dict[str, Literal["fires", "silent"]] | None,
+        Meta(description="Whether the skill is to fire here, or to stay silent; of several skills, by name."),
     ] = None
     params: ParamsEntry | None = None
     repeats: Repeats | None = None

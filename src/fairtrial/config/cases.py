@@ -54,7 +54,7 @@ def inline_case(entry: CaseEntry, index: int, folder: Path, *, fetch: bool) -> C
 
 
 def _metadata(entry: CaseEntry, folder: Path) -> dict[str, Any] | None:
-    """Return a case's metadata, including its page checks, choices, workspace and tool calls."""
+    """Return a case's metadata, including its page checks, choices, workspace, tool calls and skills."""
     metadata = dict(entry.metadata or {})
     if entry.workspace is not None:
         metadata["workspace"] = own_fields(entry.workspace, folder)
@@ -63,6 +63,10 @@ def _metadata(entry: CaseEntry, folder: Path) -> dict[str, Any] | None:
     if any(turn.is_checked for turn in entry.turns):
         metadata[CHECKS] = [_turn_check(turn, number) for number, turn in enumerate(entry.turns, 1) if turn.is_checked]
         metadata |= {COMBINE: entry.turns_score} if entry.turns_score else {}
+    if entry.forbidden:
+        metadata["forbidden"] = [_without_empty(msgspec.to_builtins(call)) for call in entry.forbidden]
+    if entry.skill:
+        metadata["skill"] = entry.skill
     checks = [check for check in entry.checks if check.steps]  # one without was reported where it stands
     if checks:
         metadata["checks"] = [_without_empty(msgspec.to_builtins(check)) for check in checks]

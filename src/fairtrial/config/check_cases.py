@@ -21,6 +21,7 @@ from fairtrial.core.ids import canonical_json
 from fairtrial.core.options import build_scorer
 from fairtrial.core.questions import Questions
 from fairtrial.core.scorer import Scorer
+from fairtrial.core.skill_use import ANY, wanted_of
 from fairtrial.core.target import Target
 from fairtrial.core.templates import TemplateError, fill, is_template, names_in
 from fairtrial.core.turn_checks import turn_checks
@@ -89,6 +90,7 @@ class _Checker:
         if case.attach:
             blind = [arm.target.id for arm in self._asked(case) if not _kind_of(arm).takes_files]
             problems += [f"{name} cannot be sent {case.attach[0].name}" for name in dict.fromkeys(blind)]
+        problems += _skill_problems(case, self._asked(case))
         keys = self._scorer_keys(case)
         self.scorers.update(keys)
         for key in keys:
@@ -147,6 +149,21 @@ class _Checker:
             hint = registry.nearest(unknown[0], self._judges)
             problems.append(f"its scorer is to be judged by `{unknown[0]}`, which is not defined as a judge{hint}")
         return problems
+
+
+def _skill_problems(case: Case, arms: Sequence[Arm]) -> Iterator[str]:
+    """Yield skills that a case speaks of and no condition has, and what could be meant of several."""
+    wanted = (case.metadata or {}).get("skill") and wanted_of(case)  # a column may have the same name
+    if not wanted or not arms:
+        return
+    given = [[skill.name for skill in arm.condition.skills] for arm in arms]
+    known = sorted({name for names in given for name in names})
+    if not known:
+        yield "`skill` says what a skill should do, and no condition of this case has `skills`"
+    elif wanted.get(ANY) == "fires" and (several := next((names for names in given if len(names) > 1), None)):
+        yield f"`skill: fires` could mean {' or '.join(several)}: name it, as in `skill: {{{several[0]}: fires}}`"
+    for name in wanted.keys() - {ANY, *known} if known else ():
+        yield f"`skill`: no condition of this case has the skill `{name}`{registry.nearest(name, known)}"
 
 
 def _kind_of(arm: Arm) -> type[Target]:

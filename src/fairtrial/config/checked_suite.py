@@ -236,7 +236,7 @@ class CheckedSuite:
         entries = (self._document.case_defaults, *self._document.cases)
         names = dict.fromkeys(name for entry in entries for name in listed(entry.attach))
         attached = load_files(chain(names, self._dataset.attached_names() if self._dataset else ()), self.folder)
-        return chain(attached, workspace_files(self._document, self.folder), skill_files(self._document, self.folder))
+        return chain(attached, workspace_files(self._document, self.folder), skill_files(self._source, self._document))
 
     def files_used(self) -> set[Path]:
         """Return the files that the suite consists of, apart from code: itself, its prompts, data and attachments."""
@@ -276,8 +276,10 @@ def _forget_unused(arm: dict[str, Any]) -> None:
         del arm["workspace"]
     if not condition["skills"]:
         del condition["skills"]
+    for skill in condition.get("skills", ()):
+        skill.pop("rest", None)
     for server in condition["mcp"]:
-        for name in ("only", "auth"):
+        for name in ("only", "auth", "texts", "entry"):
             if not server[name]:
                 del server[name]
 

@@ -110,6 +110,16 @@ class McpEntry(Keys, frozen=True, kw_only=True):
     ] = []
 
 
+class DescriptionEntry(Keys, frozen=True, kw_only=True):
+    """What a condition says of a tool or a skill, instead of what its server or its SKILL.md says."""
+
+    text: str | None = None
+    file: Annotated[str | None, Meta(description="A file with the text, relative to the suite.")] = None
+    parameters: Annotated[
+        dict[str, str], Meta(description="Of a tool: what its parameters are, by their names; the rest stays.")
+    ] = {}
+
+
 class ConditionEntry(Keys, frozen=True, kw_only=True):
     """The system prompt, prompts and tools that a target gets with each case."""
 
@@ -120,7 +130,13 @@ class ConditionEntry(Keys, frozen=True, kw_only=True):
     ] = None
     prompt_file: str | None = None
     style: Annotated[str | None, Meta(description="A built-in style: polite, strict, neutral, terse, expert, …")] = None
-    mcp: Annotated[list[str], Meta(description="The `mcp_servers` that an agent can use; no others.")] = []
+    mcp: Annotated[
+        list[str] | dict[str, str],
+        Meta(
+            description="The `mcp_servers` that an agent can use; no others. {shop: shop-v2}: shop-v2, which the agent "
+            "sees as `shop`."
+        ),
+    ] = []
     mcp_tools: Annotated[
         dict[str, list[str]], Meta(description="Only these tools of a server in `mcp`, by the server's name.")
     ] = {}
@@ -128,6 +144,10 @@ class ConditionEntry(Keys, frozen=True, kw_only=True):
         str | list[str],
         Meta(description="Folders with a SKILL.md; agents that do not take skills get it in the system prompt."),
     ] = []
+    descriptions: Annotated[
+        dict[str, str | DescriptionEntry],
+        Meta(description="Other descriptions for tools (`server.tool`) and skills (by name) than their own."),
+    ] = {}
     require_tool_use: Annotated[bool, Meta(description="Mark trials in which no tool was used.")] = False
     require_tool_success: Annotated[bool, Meta(description="Mark trials in which no tool call succeeded.")] = False
     on_missing_tool_use: Annotated[

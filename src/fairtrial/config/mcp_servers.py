@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from fairtrial.config.descriptions import tool_texts
 from fairtrial.config.document import AuthEntry, ConditionEntry, McpEntry, SuiteDocument
 from fairtrial.config.doubles import double_of, has_double
 from fairtrial.config.source import SuiteSource
@@ -22,21 +23,34 @@ def servers_of(
 ) -> tuple[McpServer, ...]:
     """Return the MCP servers that a condition uses."""
     entries = {**document.mcp_servers, **document.mcp_servers_as_desktop}
-    servers = []
-    for index, name in enumerate(entry.mcp):
-        if name not in entries:
-            hint = registry.nearest(name, list(entries)) if entries else "; the suite has no `mcp_servers:`"
-            source.problem((*path, "mcp", index), f"unknown MCP server `{name}`{hint}")
-        elif entry.mcp.index(name) == index:
-            key = "mcpServers" if name in document.mcp_servers_as_desktop else "mcp_servers"
-            server = _server(source, (key, name), name, entries[name])
-            only = tuple(entry.mcp_tools.get(name, ()))
-            servers += [msgspec.structs.replace(server, only=only)] if server else []
+    texts = tool_texts(source, path, entry)
+    servers: dict[str, McpServer] = {}
+    for place, name, used in _used(entry):
+        if used not in entries:
+            hint = registry.nearest(used, list(entries)) if entries else "; the suite has no `mcp_servers:`"
+            source.problem((*path, "mcp", place), f"unknown MCP server `{used}`{hint}")
+        elif name not in servers:
+            key = "mcpServers" if used in document.mcp_servers_as_desktop else "mcp_servers"
+            server = _server(source, (key, used), name, entries[used])
+            if server is not None:
+                servers[name] = msgspec.structs.replace(
+                    server,
+                    only=tuple(entry.mcp_tools.get(name, ())),
+                    texts=texts.get(name, ()),
+                    entry="" if used == name else used,
+                )
     for name in sorted(set(entry.mcp_tools) - set(entry.mcp)):
         source.problem((*path, "mcp_tools"), f"`mcp_tools` names `{name}`, which the condition's `mcp` does not have")
     if (entry.require_tool_use or entry.require_tool_success) and not entry.mcp:
         source.problem((*path, "mcp"), "tool use is required, but the condition has no MCP server")
-    return tuple(servers)
+    return tuple(servers.values())
+
+
+def _used(entry: ConditionEntry) -> list[tuple[str | int, str, str]]:
+    """Return the servers of a condition: where each is named, under which name the agent sees it, and its entry."""
+    if isinstance(entry.mcp, dict):
+        return [(name, name, used) for name, used in entry.mcp.items()]
+    return [(index, name, name) for index, name in enumerate(entry.mcp)]
 
 
 def _server(source: SuiteSource, path: KeyPath, name: str, entry: McpEntry) -> McpServer | None:

@@ -58,6 +58,8 @@ class Case:
         checks: What a page must do, for `browser` and `code_judge`.
         tools: The tool calls that it asks for, names or mappings with `name` and `arguments`; empty: none.
         metadata: Anything else to keep with it.
+        forbidden: The tool calls that must not be made, names or mappings with `tool` and `arguments`.
+        skill: Whether the skill is to fire here (`"fires"`) or not (`"silent"`); of several, a mapping by name.
     """
 
     input: str | None = None
@@ -82,6 +84,8 @@ class Case:
     checks: Sequence[Mapping[str, Any]] | None = None
     tools: Sequence[str | Mapping[str, Any]] | None = None
     metadata: Mapping[str, Any] | None = None
+    forbidden: Sequence[str | Mapping[str, Any]] | None = None
+    skill: str | Mapping[str, str] | None = None
 
     def as_entry(self) -> dict[str, Any]:
         """Return what is given, under the keys of a suite file."""

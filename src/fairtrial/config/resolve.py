@@ -104,6 +104,11 @@ def _arm_problems(arm: Arm, document: SuiteDocument) -> Iterator[str]:
         yield f"{spec.id} cannot use the MCP servers of condition `{condition.name}`{hint}"
     if not kind.limits_tools and any(server.only for server in condition.mcp):
         yield f"{spec.id} gets all tools of a server: the `mcp_tools` of `{condition.name}` cannot be kept from it"
+    if not kind.describes_tools and any(server.texts for server in condition.mcp):
+        yield (
+            f"{spec.id} reads the descriptions of tools from their servers: the `descriptions` of `{condition.name}` "
+            "cannot be given to it; use another server under the same name, as in `mcp: {shop: shop-v2}`"
+        )
     if arm.workspace is not None and (problem := kind.workspace_problem(spec, arm.workspace)):
         yield problem
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,8 +13,10 @@ from msgspec.structs import replace
 
 from fairtrial.agents.workspace.archive import entries, write
 from fairtrial.config.case_document import listed
+from fairtrial.config.descriptions import skill_texts
 from fairtrial.config.document import ConditionEntry, SuiteDocument
 from fairtrial.config.source import SuiteSource
+from fairtrial.core import registry
 from fairtrial.core.experiment import Condition
 from fairtrial.core.file import File, attachment_of
 from fairtrial.core.options import Path as KeyPath
@@ -72,25 +74,32 @@ def _header(file: Path, text: str) -> dict[str, Any]:
 def resolve_skills(source: SuiteSource, path: KeyPath, entry: ConditionEntry) -> tuple[Skill, ...]:
     """Return the skills of a condition, as agents get them that take skills."""
     skills: dict[str, Skill] = {}
+    texts = skill_texts(source, path, entry)
     for index, name in enumerate(listed(entry.skills)):
         try:
-            skill = _skill(within(source.folder, name))
+            skill = _skill(within(source.folder, name), texts)
         except ValueError as error:
             source.problem((*path, "skills", index), str(error))
             continue
         if skill.name in skills:
             source.problem((*path, "skills", index), f"two skills of the condition have the name `{skill.name}`")
         skills[skill.name] = skill
+    for name in texts if len(skills) == len(listed(entry.skills)) else ():
+        if name not in skills:
+            hint = registry.nearest(name, list(skills)) if skills else ": the condition has no `skills`"
+            source.problem((*path, "descriptions", name), f"no skill has the name `{name}`{hint}")
     return tuple(skills.values())
 
 
-def _skill(folder: Path) -> Skill:
+def _skill(folder: Path, texts: Mapping[str, str]) -> Skill:
     text = read_skill(folder)
+    description = texts.get(text.name, text.description)
     return Skill(
         name=text.name,
-        description=text.description,
-        files=attachment_of(_packed(folder)),
-        tokens=estimated_tokens(f"{text.name}: {text.description}"),
+        description=description,
+        files=attachment_of(_packed(folder, texts)),
+        tokens=estimated_tokens(f"{text.name}: {description}"),
+        rest=attachment_of(_packed(folder, {text.name: ""})).sha256,
         more_files=any(name != SKILL and path.is_file() for name, path in _entries(folder)),
     )
 
@@ -125,18 +134,25 @@ def with_skill_files(workspace: WorkspaceSpec | None, condition: Condition) -> W
     return replace(workspace or WorkspaceSpec(), skills=tuple(skill.files for skill in condition.skills))
 
 
-def skill_files(document: SuiteDocument, folder: Path) -> Iterator[File]:
+def skill_files(source: SuiteSource, document: SuiteDocument) -> Iterator[File]:
     """Yield the archives of the skills of a suite, each with its content."""
-    return map(_packed, _skill_folders(document, folder))
+    found = {}
+    for name, entry in document.conditions.items():
+        texts = skill_texts(source, ("conditions", name), entry)
+        for place in _skill_folders([entry], source.folder):
+            packed = _packed(place, texts)
+            found[attachment_of(packed).sha256] = packed
+    return iter(found.values())
 
 
 def skill_paths(document: SuiteDocument, folder: Path) -> set[Path]:
     """Return the files on disk that the skills of a suite consist of."""
-    return {place / name for place in _skill_folders(document, folder) for name, _ in _entries(place)}
+    places = _skill_folders(document.conditions.values(), folder)
+    return {place / name for place in places for name, _ in _entries(place)}
 
 
-def _skill_folders(document: SuiteDocument, folder: Path) -> list[Path]:
-    names = [name for entry in document.conditions.values() for name in listed(entry.skills)]
+def _skill_folders(conditions: Iterable[ConditionEntry], folder: Path) -> list[Path]:
+    names = [name for entry in conditions for name in listed(entry.skills)]
     return [folder / name for name in dict.fromkeys(names) if (folder / name / SKILL).is_file()]
 
 
@@ -146,14 +162,28 @@ def _entries(folder: Path) -> Iterator[tuple[str, Path]]:
             yield name, folder / name
 
 
-def _packed(folder: Path) -> File:
-    """Return the archive of a skill's folder under its name, without its evals."""
+def _packed(folder: Path, texts: Mapping[str, str]) -> File:
+    """Return the archive of a skill's folder under its name, without its evals, with another description if it has one.
+
+    Only the description in the header of `SKILL.md` is another one then: all else of the folder is as it was.
+    """
     name, found = read_skill(folder).name, list(_entries(folder))
+    told = {f"{name}/{SKILL}": _described(folder / SKILL, texts[name])} if name in texts else {}
     try:
         size = sum(path.stat().st_size for _, path in found if path.is_file())
         if size > _MAX_BYTES:
             raise ValueError(f"the skill {folder} has more than {_MAX_BYTES // 2**20} MB of files: leave some out")
-        body = write([(f"{name}/{inner}", path) for inner, path in found])
+        kept = [(f"{name}/{inner}", path) for inner, path in found]
+        body = write([(inner, path) for inner, path in kept if inner not in told], texts=told)
     except OSError as error:
         raise ValueError(f"the skill {folder} cannot be read: {error}") from None
     return File(name=f"skill {name}", media=ARCHIVE, body=body)
+
+
+def _described(file: Path, description: str) -> bytes:
+    """Return a `SKILL.md` with another description in its header."""
+    text = file.read_text("utf-8")
+    match = _HEADER.match(text)
+    header = {**(_header(file, match[1]) if match else {}), "description": description}
+    lines = yaml.safe_dump(header, allow_unicode=True, sort_keys=False, width=2**20)
+    return f"---\n{lines}---\n{text[match.end() :] if match else text}".encode()

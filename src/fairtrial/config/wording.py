@@ -43,7 +43,7 @@ def prompts_of(source: SuiteSource, path: KeyPath, entry: ConditionEntry) -> tup
     if entry.style is not None:
         return _style_prompts(source, (*path, "style") if path else ("suite", "styles"), entry.style)
     if entry.prompt_file is not None:
-        text = _read(source, (*path, "prompt_file"), within(source.folder, entry.prompt_file))
+        text = read_file(source, (*path, "prompt_file"), within(source.folder, entry.prompt_file))
         if text is None:
             return ()
         texts = [text]
@@ -79,7 +79,7 @@ def wording_of(source: SuiteSource, path: KeyPath, prompt: Prompt) -> Wording | 
     if isinstance(prompt, PromptFile):
         assert prompt.file is not None
         path = (*path, "file")
-        text = _read(source, path, within(source.folder, prompt.file))
+        text = read_file(source, path, within(source.folder, prompt.file))
         if text is None:
             return None
         chat = Path(prompt.file).suffix.lower() in _CHATS
@@ -170,12 +170,13 @@ def system_text(source: SuiteSource, path: KeyPath, entry: ConditionEntry) -> st
     if entry.system_file is None:
         check_template(source, (*path, "system"), entry.system or "")
         return entry.system or ""
-    text = _read(source, (*path, "system_file"), within(source.folder, entry.system_file)) or ""
+    text = read_file(source, (*path, "system_file"), within(source.folder, entry.system_file)) or ""
     check_template(source, (*path, "system_file"), text)
     return text
 
 
-def _read(source: SuiteSource, path: KeyPath, file: Path) -> str | None:
+def read_file(source: SuiteSource, path: KeyPath, file: Path) -> str | None:
+    """Return the text of a file that a suite names; None if it cannot be read, which is reported."""
     source.files.append(file)
     try:
         return file.read_text("utf-8")

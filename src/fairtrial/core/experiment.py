@@ -15,6 +15,7 @@ from fairtrial.core.events import OnLimit
 from fairtrial.core.file import Attachment
 from fairtrial.core.skill import Skill
 from fairtrial.core.templates import fill
+from fairtrial.core.tool_text import ToolText
 from fairtrial.core.trust import may_run_code
 from fairtrial.core.turn_checks import scorer_of_turns, turn_checks
 from fairtrial.core.types_in_threads import look_into
@@ -212,6 +213,8 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
     only: tuple[str, ...] = ()  # the tools that the condition gives; empty: all
     auth: McpAuth | None = None
     double: ServerDouble | msgspec.UnsetType = msgspec.UNSET  # what answers in its place, or records it
+    texts: tuple[ToolText, ...] = ()  # what the condition says of its tools, instead of what it says itself
+    entry: str = ""  # the entry of `mcp_servers` that is in its place, if that has another name
 
     def __repr__(self) -> str:
         return f"<McpServer {self.name}: {self.transport}>"  # arguments, environment and headers may hold keys
@@ -228,6 +231,7 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
             "url": self.url,
             **({"roots": True} if self.roots else {}),
         }
+        identity |= {"texts": msgspec.to_builtins(self.texts)} if self.texts else {}
         identity |= {"only": self.only} if self.only else {}
         return self.double.identity(identity) if self.double else identity
 

@@ -19,6 +19,7 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     files: Attachment  # the archive of its folder, under its name, without its evals
     tokens: int  # what it takes before it is used, estimated: name and description, or all of `SKILL.md` as text
     more_files: bool = False  # whether it has files besides `SKILL.md`
+    rest: str = ""  # the hash of its files, whatever its description says
     as_text: bool = False  # whether it is part of the system prompt, for targets that do not take skills
 
     def identity(self) -> dict[str, Any]:

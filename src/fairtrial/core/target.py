@@ -35,6 +35,7 @@ class Target:
     takes_skills: ClassVar[bool] = False  # whether it takes skills as folders (`request.skills`), not as text
     own_system: ClassVar[bool] = False  # whether it has a system prompt of its own, which a condition's replaces
     limits_tools: ClassVar[bool] = False  # whether it can be given some tools of an MCP server without the others
+    describes_tools: ClassVar[bool] = False  # whether it can be told of tools in other words than their server's
     uses_workspace: ClassVar[bool] = False  # whether a trial can have a workspace to work in
     takes_chats: ClassVar[bool] = False  # whether requests can have earlier messages (`history`)
     takes_turns: ClassVar[bool] = False  # whether it goes on with a `session` of its own, where it takes no chats

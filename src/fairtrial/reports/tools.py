@@ -6,20 +6,33 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.analyse.offer_rates import OfferDifference, OfferRate, RateChange
 from fairtrial.analyse.offered import OfferedServer
-from fairtrial.analyse.tool_report import ArmToolReport, Confusion, OfferDifference, OfferRate, ToolReport, ToolStats
+from fairtrial.analyse.tool_report import ArmToolReport, Confusion, ToolReport, ToolStats, TriggerStats
 from fairtrial.analyse.units import points
+from fairtrial.analyse.version_gains import VersionGain
 from fairtrial.present.words.tools import (
     GAIN_COLUMNS,
     TOOL_COLUMNS,
     arm_sentences,
+    confusion_heading,
     gain_cells,
     gain_sentence,
     notes_on,
     tool_cells,
 )
+from fairtrial.present.words.versions import (
+    CHANGE_COLUMNS,
+    change_cells,
+    rest_words,
+    shown_changes,
+    text_lines,
+    version_sentence,
+)
 from fairtrial.reports.json import fields_of
 from fairtrial.reports.markdown import plain, table
+
+_CONFUSED = 12  # tools up to which a table can be read
 
 
 def render(report: ToolReport, *, title: str = "Do the tools help?") -> str:
@@ -35,11 +48,24 @@ def section(report: ToolReport, title: str) -> list[str]:
         lines += [f"**{plain(gain_sentence(gain, report.metric))}**", ""]
     if report.gains:
         lines += [*table(GAIN_COLUMNS, [gain_cells(gain, report) for gain in report.gains]), ""]
+    for version in report.versions:
+        lines += _version(version, report.metric)
     for arm in report.arms:
         lines += _arm(arm)
     lines += [f"> {plain(note)}" for note in notes_on(report)]
     while lines and not lines[-1]:
         lines.pop()
+    return lines
+
+
+def _version(gain: VersionGain, metric: str) -> list[str]:
+    lines = [f"**{plain(version_sentence(gain, metric))}**", ""]
+    if texts := text_lines(gain.what):
+        lines += [*(f"- {plain(line)}" for line in texts), ""]
+    if changes := shown_changes(gain):
+        lines += [*table(CHANGE_COLUMNS, [change_cells(one) for one in changes]), ""]
+    if rest := rest_words(gain):
+        lines += [plain(rest), ""]
     return lines
 
 
@@ -49,8 +75,10 @@ def _arm(arm: ArmToolReport) -> list[str]:
         lines += [*table(TOOL_COLUMNS, [tool_cells(tool) for tool in arm.tools]), ""]
     lines += [f"- {plain(line)}" for line in arm_sentences(arm)]
     if arm.confusion is not None and len(arm.confusion.called) > 1:
-        lines += ["", "Trials by the tool that the case asks for, and the tool that was called:", ""]
-        lines += _confusion(arm.confusion)
+        said = confusion_heading(arm, _CONFUSED)
+        heading = "Trials by the tool that the case asks for, and the tool that was called"
+        lines += ["", f"{heading}{f' ({said})' if said else ''}:", ""]
+        lines += _confusion(arm.confusion.among(_CONFUSED))
     return [*lines, ""]
 
 
@@ -78,7 +106,31 @@ def document(report: ToolReport) -> dict[str, Any]:
             }
             for gain in report.gains
         ],
+        "versions": [_version_document(gain) for gain in report.versions],
         "arms": [_arm_document(arm) for arm in report.arms],
+    }
+
+
+def _version_document(gain: VersionGain) -> dict[str, Any]:
+    return {
+        "what": [msgspec.to_builtins(one) for one in gain.what],
+        "arm": gain.arm,
+        "baseline": gain.baseline,
+        "score": None if gain.score is None else _difference(gain.score),
+        **{one.metric: _difference(one) for one in gain.taken},
+        "changes": [_change_document(change) for change in gain.changes],
+    }
+
+
+def _change_document(change: RateChange) -> dict[str, Any]:
+    bounds = None if change.ci95 is None else [points(bound) for bound in change.ci95]
+    return {
+        **fields_of(change, ("kind", "name", "called")),
+        "before": _rate(change.before),
+        "after": _rate(change.after),
+        "difference": points(change.difference),
+        "ci95": bounds,
+        "cases": change.count,
     }
 
 
@@ -110,14 +162,28 @@ def _arm_document(arm: ArmToolReport) -> dict[str, Any]:
         **{name: _rate(getattr(arm, name)) for name in ("any_use", "recovered", "unneeded")},
         "tools": [_tool(tool) for tool in arm.tools],
         "skills": [
-            {**fields_of(skill, ("name", "tokens", "as_text")), "use": _rate(skill.use)} for skill in arm.skills
+            {
+                **fields_of(skill, ("name", "tokens", "as_text")),
+                "use": _rate(skill.use),
+                "triggers": _triggers(skill.triggers),
+            }
+            for skill in arm.skills
         ],
+        "forbidden": [{**fields_of(own, ("tool", "arguments")), "made": _rate(own.made)} for own in arm.forbidden],
+        "any_forbidden": _rate(arm.any_forbidden),
         "servers": [_server(server) for server in arm.servers],
         "resources_read": arm.resources,
         "prompts_got": arm.prompts,
         "wrong_arguments": [{"tool": tool, "reason": reason, "count": count} for tool, reason, count in arm.invalid],
         "confusion": None if arm.confusion is None else msgspec.to_builtins(arm.confusion),
     }
+
+
+def _triggers(triggers: TriggerStats | None) -> dict[str, Any] | None:
+    if triggers is None:
+        return None
+    rates = {name: _rate(getattr(triggers, name)) for name in ("recall", "false_fires")}
+    return {**rates, **fields_of(triggers, ("unobserved", "held_out"))}
 
 
 def _tool(tool: ToolStats) -> dict[str, Any]:

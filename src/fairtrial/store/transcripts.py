@@ -35,6 +35,7 @@ class TraceRow(NamedTuple):
     case_position: int
     arm_position: int
     trace: dict[str, Any] | None
+    failed: bool = False
 
 
 def trace_rows(store: Store, run_id: str, first: int, count: int) -> Iterator[TraceRow]:
@@ -42,14 +43,15 @@ def trace_rows(store: Store, run_id: str, first: int, count: int) -> Iterator[Tr
     earlier = _turn_traces(store, run_id, first, count)
     table = schema.trials
     query = (
-        select(table.c.case_position, table.c.arm_position, table.c.repeat, table.c.trace)
+        select(table.c.case_position, table.c.arm_position, table.c.repeat, table.c.trace, table.c.failure_kind)
         .where(table.c.run_id == run_id, table.c.case_position >= first, table.c.case_position < first + count)
         .order_by(*schema.place(table))
         .execution_options(yield_per=_BATCH)
     )
     with store.reading() as connection:
-        for case, arm, repeat, trace in connection.execute(query):
-            yield TraceRow(case, arm, whole_trace(decode(trace), earlier.get(Place(case, arm, repeat), ())))
+        for case, arm, repeat, trace, failure in connection.execute(query):
+            whole = whole_trace(decode(trace), earlier.get(Place(case, arm, repeat), ()))
+            yield TraceRow(case, arm, whole, failed=failure is not None)
 
 
 def _turn_traces(store: Store, run_id: str, first: int, count: int) -> dict[Place, list[dict[str, Any] | None]]:

@@ -21,6 +21,7 @@ from fairtrial.core.events import LimitKind
 from fairtrial.core.experiment import McpServer, TargetSpec
 from fairtrial.core.target import Options, Target
 from fairtrial.core.time_limit import time_limit
+from fairtrial.core.tool_text import ToolText
 from fairtrial.providers.bounds import Most, believed, maybe_billed, most_in_body
 from fairtrial.providers.conversation import Conversation, Turn, read_turn
 from fairtrial.providers.errors import Filtered
@@ -60,6 +61,7 @@ class ToolAgent(Target):
     priced: ClassVar[bool] = True
     uses_tools: ClassVar[bool] = True
     limits_tools: ClassVar[bool] = True
+    describes_tools: ClassVar[bool] = True
     uses_workspace: ClassVar[bool] = True
     takes_chats: ClassVar[bool] = True
     many_calls: ClassVar[bool] = True
@@ -109,7 +111,7 @@ class ToolAgent(Target):
         """Return what the model can call of a server: the tools that the condition gives, and other offers as tools."""
         options = self._options
         try:
-            tools = [_tool(server.name, tool) async for tool in all_tools(client) if server.offers(tool.name)]
+            tools = [_tool(server, tool) async for tool in all_tools(client) if server.offers(tool.name)]
             more = [tool async for tool in _offers_as_tools(server.name, client, options.resources, options.prompts)]
         except Exception as error:
             reason = first_reason(error)
@@ -239,13 +241,15 @@ class _ToolConversation:
         )
 
 
-def _tool(server: str, tool: McpTool) -> Tool:
+def _tool(server: McpServer, tool: McpTool) -> Tool:
+    """Return a tool as the model sees it: in the condition's words, where it has any, or in those of the server."""
+    text = next((text for text in server.texts if text.tool == tool.name), ToolText(tool=tool.name))
     return Tool(
-        name=_model_name(server, tool.name),
-        server=server,
+        name=_model_name(server.name, tool.name),
+        server=server.name,
         tool=tool.name,
-        description=tool.description or "",
-        schema=tool.input_schema,
+        description=(tool.description or "") if text.description is None else text.description,
+        schema=text.of_schema(tool.input_schema),
     )
 
 

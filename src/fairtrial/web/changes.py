@@ -68,7 +68,11 @@ def _rename_key(editor: Editor, path: tuple[Any, ...], change: dict[str, Any]) -
     if path[0] != "mcp_servers":
         return
     for condition in as_mapping(editor.get(("conditions",))).values():
-        used = as_list(condition.get("mcp")) if isinstance(condition, dict) else []
+        used = condition.get("mcp") if isinstance(condition, dict) else []
+        if isinstance(used, dict):  # the name that agents see, and the server
+            used.update({name: change["name"].strip() for name, server in used.items() if server == path[-1]})
+            continue
+        used = as_list(used)
         used[:] = [change["name"].strip() if server == path[-1] else server for server in used]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fairtrial.core.experiment import McpServer
 from fairtrial.core.ids import content_hash
 from fairtrial.text.printable import estimated_tokens
 
@@ -24,6 +25,7 @@ class ToolInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     schema_sha256: str
     tokens: int = 0  # that its name, description and schema take of every prompt, estimated
     schema: dict[str, Any] = {}  # of its arguments
+    description: str = ""
 
 
 class Inventory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -35,6 +37,7 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: tuple[ToolInfo, ...]
     resources: tuple[str, ...] = ()  # their addresses, and templates of such
     prompts: tuple[str, ...] = ()
+    entry: str = ""  # which of two servers it is that agents see under one name
     stand_in: str = ""  # what answers in its place, in words
     is_mock: bool = False
     drift: tuple[str, ...] = ()  # how the server has changed since it was recorded, where that is known
@@ -60,12 +63,13 @@ async def offers_of(client: Client) -> dict[str, Any]:
     return offers
 
 
-def inventory_of(server: str, offers: dict[str, Any], **more: Any) -> Inventory:
+def inventory_of(server: McpServer, offers: dict[str, Any], **more: Any) -> Inventory:
     """Return the inventory of a server by what it offers."""
     addresses = [one["uri"] for one in offers.get("resources", ())]
     templates = [one["uriTemplate"] for one in offers.get("resourceTemplates", ())]
     return Inventory(
-        server=server,
+        server=server.name,
+        entry=server.entry,
         name=offers.get("name", ""),
         version=offers.get("version", ""),
         tools=tuple(_infos(offers)),
@@ -80,7 +84,7 @@ def _infos(offers: dict[str, Any]) -> Iterator[ToolInfo]:
         schema = tool.get("inputSchema") or {}
         described = {"name": tool["name"], "description": tool.get("description"), "input_schema": schema}
         tokens = estimated_tokens(msgspec.json.encode(described).decode())
-        yield ToolInfo(tool["name"], content_hash(described), tokens, schema)
+        yield ToolInfo(tool["name"], content_hash(described), tokens, schema, tool.get("description") or "")
 
 
 def _data(value: Any) -> dict[str, Any]:

@@ -33,7 +33,7 @@ async def preflight(arms: Sequence[Arm], hide: Hide = str, *, compare: bool = Fa
     A server that a recording or a mock stands in for is not started, unless it is asked for what these do not have, or
     to `compare` it with them, if the suite says where it is.
     """
-    servers = list({server.name: server for arm in arms for server in arm.condition.mcp}.values())
+    servers = list({(server.name, server.entry): server for arm in arms for server in arm.condition.mcp}.values())
     if not servers:
         return []
     gate, tokens = asyncio.Semaphore(_AT_ONCE), AccessTokens()
@@ -47,7 +47,7 @@ async def preflight(arms: Sequence[Arm], hide: Hide = str, *, compare: bool = Fa
     if problems:
         raise TargetUnusableError("\n".join(problems))
     inventory = [_hidden(item, hide) for item in results if isinstance(item, Inventory)]
-    _check_limited(arms, inventory)
+    _check_tools(arms, inventory)
     for words in () if compare else drift_words(inventory):
         warnings.warn(words, stacklevel=2)
     return inventory
@@ -67,21 +67,27 @@ def _hidden(inventory: Inventory, hide: Hide) -> Inventory:
     return msgspec.json.decode(hide(msgspec.json.encode(inventory).decode()), type=Inventory)
 
 
-def _check_limited(arms: Sequence[Arm], inventories: Sequence[Inventory]) -> None:
-    """Raise an error if a condition gives a tool that its server does not have."""
-    offered = {item.server: [tool.name for tool in item.tools] for item in inventories}
+def _check_tools(arms: Sequence[Arm], inventories: Sequence[Inventory]) -> None:
+    """Raise an error if a condition gives or describes a tool that its server does not have."""
+    offered = {(item.server, item.entry): {tool.name: tool for tool in item.tools} for item in inventories}
     for server in (server for arm in arms for server in arm.condition.mcp):
-        for name in server.only:
-            if name not in offered[server.name]:
-                known = ", ".join(offered[server.name])
+        tools = offered[server.name, server.entry]
+        for name in (*server.only, *(text.tool for text in server.texts)):
+            if name not in tools:
+                known = ", ".join(tools)
                 raise TargetUnusableError(f"the MCP server `{server.name}` has no tool `{name}`; its tools: {known}")
+        for text in server.texts:
+            if unknown := text.unknown(tools[text.tool].schema):
+                known = ", ".join(tools[text.tool].schema.get("properties") or {}) or "none"
+                tool = f"{server.name}.{text.tool}"
+                raise TargetUnusableError(f"the tool `{tool}` has no parameter `{unknown[0]}`; its parameters: {known}")
 
 
 async def _inspect(server: McpServer, tokens: AccessTokens, hide: Hide, *, compare: bool) -> Inventory | str:
     """Return the inventory of a server, or of what stands in for it; or why there is none."""
     if not server.double:
         offers = await _live_offers(server, tokens)
-        return offers if isinstance(offers, str) else inventory_of(server.name, offers)
+        return offers if isinstance(offers, str) else inventory_of(server, offers)
     if not server.double.play:
         return await _begin_recording(server, tokens, hide)
     if problem := problem_with(server.double):
@@ -97,7 +103,7 @@ async def _inspect(server: McpServer, tokens: AccessTokens, hide: Hide, *, compa
         drift = differences(recorded, live)
         other = "" if server.double.mock else versions(recorded, live)
         drift += [other] if other else []
-    return inventory_of(server.name, recorded, stand_in=words, is_mock=server.double.mock, drift=tuple(drift))
+    return inventory_of(server, recorded, stand_in=words, is_mock=server.double.mock, drift=tuple(drift))
 
 
 async def _begin_recording(server: McpServer, tokens: AccessTokens, hide: Hide) -> Inventory | str:
@@ -117,7 +123,7 @@ async def _begin_recording(server: McpServer, tokens: AccessTokens, hide: Hide) 
         await asyncio.to_thread(write_offers, folder, kept)
     except CassetteError as error:
         return f"the MCP server `{server.name}` cannot be recorded in {server.double.shown}: {error}"
-    return inventory_of(server.name, offers)
+    return inventory_of(server, offers)
 
 
 def _as_recorded(offers: dict[str, Any], hide: Hide) -> dict[str, Any]:
@@ -146,10 +152,10 @@ async def _live_offers(server: McpServer, tokens: AccessTokens) -> dict[str, Any
 
 def with_tools(arms: Iterable[Arm], inventory: Iterable[Inventory]) -> tuple[Arm, ...]:
     """Return these arms with the tool names of their servers, so that a call can be matched to its server."""
-    offered = {item.server: tuple(tool.name for tool in item.tools) for item in inventory}
+    offered = {(item.server, item.entry): tuple(tool.name for tool in item.tools) for item in inventory}
 
     def with_tool_names(condition: Condition) -> Condition:
-        servers = (replace(server, tools=offered.get(server.name, ())) for server in condition.mcp)
+        servers = (replace(server, tools=offered.get((server.name, server.entry), ())) for server in condition.mcp)
         return replace(condition, mcp=tuple(servers))
 
     return tuple(replace(arm, condition=with_tool_names(arm.condition)) for arm in arms)

@@ -7,21 +7,34 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from fairtrial.analyse.comparison import Verdict
 from fairtrial.analyse.lift import Lift
+from fairtrial.analyse.offer_rates import OfferDifference, OfferRate
 from fairtrial.analyse.summary import RunSummary
-from fairtrial.analyse.tool_report import ArmToolReport, Gain, OfferDifference, OfferRate, ToolReport, ToolStats
+from fairtrial.analyse.tool_report import ArmToolReport, Gain, ToolReport, ToolStats
+from fairtrial.analyse.version_gains import VersionGain
 from fairtrial.core.formatting import signs
 from fairtrial.present.charts import ForestRow, confusion_matrix, small_forest
 from fairtrial.present.charts.marks import Tone, scaled
 from fairtrial.present.charts.svg import safe
 from fairtrial.present.figures.leaders import TONES, Figure, Links, difference_row
-from fairtrial.present.words.tools import arm_sentences, gain_sentence, items_words, notes_on
+from fairtrial.present.figures.versions import VersionView, version_view
+from fairtrial.present.words.tools import arm_sentences, confusion_heading, gain_sentence, items_words, notes_on
+from fairtrial.present.words.versions import short_words
 
 _MOST_ARMS = 12  # with figures of their own
 _MOST_TOOLS = 20
 _MOST_METRICS = 6
 _CONFUSED = 12  # tools up to which a matrix can be read
 _TAKEN = (("cost_usd", "cost of 1,000 answers, in USD", 1000.0), ("latency_ms", "latency, in seconds", 0.001))
+
+_ONE_PAIR: dict[Verdict, str] = {
+    "better": "The later version is better.",
+    "worse": "The later version is worse.",
+    "equivalent": "There is no relevant difference between the two versions.",
+    "cannot tell": "Too few cases to tell which version is better.",
+    "depends on failures": "Which version is better depends on the failed trials.",
+}
 
 
 class ArmTools(NamedTuple):
@@ -32,6 +45,7 @@ class ArmTools(NamedTuple):
     figures: list[Figure]
     lines: list[str]
     confusion: Markup
+    confused: str  # of which tools, if not all
 
 
 class ToolsSection(NamedTuple):
@@ -39,6 +53,7 @@ class ToolsSection(NamedTuple):
 
     words: str
     gains: list[Figure]
+    versions: list[VersionView]
     arms: list[ArmTools]
     more: int  # arms that are not drawn
     notes: list[str]
@@ -52,6 +67,7 @@ def tools_section(summary: RunSummary, report: ToolReport | None, links: Links) 
     return ToolsSection(
         _headline(report),
         [*_gain_figures(report, links), *_metric_figures(summary, report, links)][:_MOST_METRICS],
+        [version_view(gain, report.metric, links) for gain in report.versions],
         [_arm(arm) for arm in arms[:_MOST_ARMS]],
         max(0, len(arms) - _MOST_ARMS),
         notes_on(report),
@@ -61,7 +77,8 @@ def tools_section(summary: RunSummary, report: ToolReport | None, links: Links) 
 def _headline(report: ToolReport) -> str:
     """Say whether they help; of several, how many."""
     if not report.gains:
-        return "There is no condition without them to compare with."
+        known = [version.score.verdict for version in report.versions if version.score]
+        return _versions_headline(known) if known else "There is no condition without them to compare with."
     if len(report.gains) == 1:
         return gain_sentence(report.gains[0], report.metric)
     verdicts = [gain.score.verdict for gain in report.gains]
@@ -70,11 +87,21 @@ def _headline(report: ToolReport) -> str:
     return f"Of {len(verdicts)} comparisons with and without: {', '.join(counts) or 'no relevant difference'}."
 
 
+def _versions_headline(verdicts: Sequence[Verdict]) -> str:
+    """Say whether later versions are better; of several pairs, how many."""
+    if len(verdicts) == 1:
+        return _ONE_PAIR[verdicts[0]]
+    said = {"better": "better", "worse": "worse", "cannot tell": "unknown"}
+    counts = [f"{verdicts.count(verdict)} {words}" for verdict, words in said.items() if verdict in verdicts]
+    return f"Of {len(verdicts)} later versions against earlier ones: {', '.join(counts) or 'no relevant difference'}."
+
+
 def _gain_figures(report: ToolReport, links: Links) -> list[Figure]:
     rows = [_gain_row(gain, report.metric, links) for gain in report.gains]
+    rows += [_version_row(gain, gain.score, report.metric, links) for gain in report.versions if gain.score]
     if not rows:
         return []
-    html = small_forest(rows, name="With it, against without", number_name="Gain", zero=0.0)
+    html = small_forest(rows, name=_column(report), number_name="Gain", zero=0.0)
     return [Figure((report.metric or "score").replace("_", " "), safe(html)), *_taken_figures(report, links)]
 
 
@@ -82,26 +109,40 @@ def _taken_figures(report: ToolReport, links: Links) -> list[Figure]:
     """Return what the same things take: money and time, where they are known for every arm."""
     figures = []
     for metric, name, factor in _TAKEN:
-        pairs = [(gain, one) for gain in report.gains for one in gain.taken if one.metric == metric]
-        if any(one.difference for _, one in pairs):
-            rows = [_taken_row(gain, one, factor, links) for gain, one in pairs]
-            html = small_forest(rows, name="With it, against without", number_name="More", zero=0.0)
+        named: list[tuple[str, Gain | VersionGain]] = [(items_words(gain.what), gain) for gain in report.gains]
+        named += [(short_words(version.what), version) for version in report.versions]
+        pairs = [(label, gain, one) for label, gain in named for one in gain.taken if one.metric == metric]
+        if any(one.difference for *_, one in pairs):
+            rows = [_taken_row(label, gain, one, factor, links) for label, gain, one in pairs]
+            html = small_forest(rows, name=_column(report), number_name="More", zero=0.0)
             figures.append(Figure(name, safe(html)))
     return figures
 
 
-def _taken_row(gain: Gain, one: OfferDifference, factor: float, links: Links) -> ForestRow:
+def _column(report: ToolReport) -> str:
+    """Return what the rows of gains are."""
+    if not report.versions:
+        return "With it, against without"
+    return "What differs" if report.gains else "The later version, against the earlier"
+
+
+def _taken_row(label: str, gain: Gain | VersionGain, one: OfferDifference, factor: float, links: Links) -> ForestRow:
     value = factor * (one.difference or 0.0)
     bounds = scaled(one.ci95, factor)
     words = "" if bounds is None else signs(f"{bounds[0]:.2f} to {bounds[1]:.2f}")
     href, shown = links.pair(gain.arm, gain.baseline), signs(f"{value:+.2f}")
-    return ForestRow(items_words(gain.what), value, bounds, shown, words, href=href, tone=TONES[one.verdict])
+    return ForestRow(label, value, bounds, shown, words, href=href, tone=TONES[one.verdict])
 
 
 def _gain_row(gain: Gain, metric: str, links: Links) -> ForestRow:
     href, rank = links.pair(gain.arm, gain.baseline), f"{gain.arm} against {gain.baseline}"
     tone = TONES[gain.score.verdict]
     return difference_row(items_words(gain.what), metric, gain.score, tone=tone, rank=rank, href=href)
+
+
+def _version_row(gain: VersionGain, score: OfferDifference, metric: str, links: Links) -> ForestRow:
+    href, rank = links.pair(gain.arm, gain.baseline), f"{gain.arm} against {gain.baseline}"
+    return difference_row(short_words(gain.what), metric, score, tone=TONES[score.verdict], rank=rank, href=href)
 
 
 def _metric_figures(summary: RunSummary, report: ToolReport, links: Links) -> list[Figure]:
@@ -146,14 +187,15 @@ def _arm(arm: ArmToolReport) -> ArmTools:
         ("Called where cases ask for it", lambda tool: tool.chosen),
     ]
     figures = [figure for name, rate in columns if (figure := _rates(arm.tools, name, rate, short))]
-    confusion = arm.confusion
+    confusion = arm.confusion and arm.confusion.among(_CONFUSED)
     drawn = safe("")
-    if confusion is not None and 1 < len(confusion.called) <= _CONFUSED:
+    if confusion is not None and len(confusion.called) > 1:
         expected, called = list(map(short, confusion.expected)), list(map(short, confusion.called))
         drawn = safe(confusion_matrix(expected, called, confusion.counts, corner="asked for ↓ called →"))
     words = "" if arm.tokens is None else f"about {arm.tokens:,} tokens of descriptions in every prompt"
     lines = [line for line in arm_sentences(arm) if "tokens of descriptions" not in line]
-    return ArmTools(arm.arm, words, figures, lines, drawn)
+    confused = confusion_heading(arm, _CONFUSED) if drawn else ""
+    return ArmTools(arm.arm, words, figures, lines, drawn, confused)
 
 
 def _rates(

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from fairtrial.analyse.tool_counts import NONE
-from fairtrial.analyse.tool_report import (
-    ArmToolReport,
-    Confusion,
-    Gain,
-    OfferDifference,
-    OfferRate,
-    ToolReport,
-    ToolStats,
-)
+from fairtrial.analyse.offer_rates import OfferDifference, OfferRate
+from fairtrial.analyse.tool_report import ArmToolReport, Confusion, Gain, ToolReport, ToolStats, TriggerStats
 from fairtrial.core.formatting import Scale, interval_words, milliseconds, money, signs
-from fairtrial.text.printable import counted
+from fairtrial.present.words.versions import cost_words, version_notes
+from fairtrial.text.printable import clipped, counted
 
 GAIN_COLUMNS = ("what", "target", "gain", "95 % CI", "verdict", "cost", "latency")
 TOOL_COLUMNS = ("tool", "tokens", "used in", "calls", "worked", "valid arguments")
@@ -27,6 +22,7 @@ _VERDICTS = {
     "depends on failures": "depends on failures",
 }
 _MOST_NAMES = 8
+_LONGEST = 80
 
 
 def items_words(what: Sequence[tuple[str, str]]) -> str:
@@ -46,14 +42,9 @@ def gain_sentence(gain: Gain, metric: str = "") -> str:
         "equivalent": f"The {what} {'makes' if one else 'make'} no relevant difference",
         "depends on failures": f"Whether the {what} {'helps' if one else 'help'} depends on the failed trials",
     }.get(gain.score.verdict, f"Too few cases to tell whether the {what} {'helps' if one else 'help'}")
-    costs = [_cost_words(one) for one in gain.taken if one.metric == "cost_usd" and one.verdict in ("better", "worse")]
+    costs = [cost_words(one) for one in gain.taken if one.metric == "cost_usd" and one.verdict in ("better", "worse")]
     size += f"{scale.unit}{bounds}"
     return ", ".join([f"{verdict}: {size}", *costs]) + "."
-
-
-def _cost_words(difference: OfferDifference) -> str:
-    value = difference.difference or 0.0
-    return f"for {money(abs(value))} {'more' if value > 0 else 'less'} per answer"
 
 
 def gain_cells(gain: Gain, report: ToolReport) -> list[str]:
@@ -176,23 +167,46 @@ def _choice_lines(arm: ArmToolReport) -> list[str]:
     if arm.unneeded.of:
         lines.append(f"a tool was called although none was needed in {rate_words(arm.unneeded, 'trial')}")
     lines += confusion_lines(arm.confusion) if arm.confusion else []
-    return lines
+    return lines + _forbidden_lines(arm)
 
 
 def confusion_lines(confusion: Confusion) -> list[str]:
     """Say which tools were taken for which, the most frequent first."""
-    wrong = [
-        (count, expected, called)
-        for expected, row in zip(confusion.expected, confusion.counts, strict=True)
-        for called, count in zip(confusion.called, row, strict=True)
-        if count and expected not in (called, NONE) and called != NONE
+    trials = dict(zip(confusion.expected, confusion.trials, strict=False))
+    found = confusion.mistakes()
+    lines = [
+        f"{called} was called for {expected} in {count} of {counted(trials.get(expected, count), 'trial')}"
+        for count, expected, called in found[:_MOST_NAMES]
     ]
-    ordered = sorted(wrong, key=lambda one: (-one[0], *one[1:]))
-    return [f"{called} was called instead of {expected} {_times(count)}" for count, expected, called in ordered]
+    more = len(found) - len(lines)
+    return (
+        [*lines, f"{counted(more, 'more pair')} of tools {'was' if more == 1 else 'were'} confused"]
+        if more > 0
+        else lines
+    )
 
 
-def _times(count: int) -> str:
-    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+def confusion_heading(arm: ArmToolReport, most: int) -> str:
+    """Say what the matrix shows, and of which tools, where there are too many to be read."""
+    assert arm.confusion is not None
+    left = len(arm.confusion.called) - len(arm.confusion.among(most).called)
+    return f"those confused most; {counted(left, 'more tool')} left out" if left else ""
+
+
+def _forbidden_lines(arm: ArmToolReport) -> list[str]:
+    lines = []
+    for own in arm.forbidden:
+        given = "" if own.arguments is None else f" with {_patterns(own.arguments)}"
+        lines.append(f"{own.tool}{given}, which is forbidden, was called in {rate_words(own.made, 'trial')}")
+    if len(arm.forbidden) > 1 and arm.any_forbidden is not None:
+        lines.append(f"any forbidden call was made in {rate_words(arm.any_forbidden, 'trial')}")
+    return lines
+
+
+def _patterns(arguments: Mapping[str, Any]) -> str:
+    """Return the arguments that a call must not have: `amount >100`."""
+    texts = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in arguments.values())
+    return clipped(", ".join(f"{name} {text}" for name, text in zip(arguments, texts, strict=True)), _LONGEST)
 
 
 def _skill_lines(arm: ArmToolReport) -> list[str]:
@@ -200,6 +214,17 @@ def _skill_lines(arm: ArmToolReport) -> list[str]:
     for skill in arm.skills:
         how = "in the system prompt" if skill.use is None else f"used in {rate_words(skill.use, 'trial')}"
         lines.append(f"skill {skill.name}: {how}")
+        lines += _trigger_lines(skill.name, skill.triggers) if skill.triggers else []
+    return lines
+
+
+def _trigger_lines(name: str, triggers: TriggerStats) -> list[str]:
+    where = ", of the cases tagged `test`" if triggers.held_out else ""
+    shares = [("fired where it should", triggers.recall), ("fired where it should not", triggers.false_fires)]
+    lines = [f"skill {name} {said} in {rate_words(rate, 'trial')}{where}" for said, rate in shares if rate.of]
+    if triggers.unobserved:
+        number = counted(triggers.unobserved, "trial")
+        lines.append(f"{number} broke off before skill {name} fired: nobody knows whether it would have")
     return lines
 
 
@@ -231,7 +256,8 @@ def notes_on(report: ToolReport) -> list[str]:
     if mixed:
         which = "Its system prompt differs" if len(report.gains) == 1 else "Some system prompts differ"
         notes.append(f"{which} from that of the baseline too: the gain is that of both together.")
-    if not report.gains and any(arm.servers or arm.skills for arm in report.arms):
+    notes += version_notes(report)
+    if not (report.gains or report.versions) and any(arm.servers or arm.skills for arm in report.arms):
         notes.append("No condition lacks only one of these: add one without, and the gain is measured.")
     notes += _of_doubles(report)
     if any(arm.tokens for arm in report.arms):

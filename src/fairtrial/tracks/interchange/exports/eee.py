@@ -182,7 +182,7 @@ def _common(run: Run, summary: RunSummary, arm: ArmSummary) -> dict[str, Any]:
     tools = [
         {"name": f"{item['server']}.{tool['name']}"}
         for item in run.context.get("mcp_servers") or ()
-        if item["server"] in {server.name for server in condition.mcp}
+        if (item["server"], item.get("entry", "")) in {(server.name, server.entry) for server in condition.mcp}
         for tool in item["tools"]
     ]
     if tools:
