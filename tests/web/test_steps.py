@@ -38,7 +38,9 @@ def listed(client: TestClient, address: str) -> list[dict[str, Any]]:
 
 
 class TestAConversationWithTools:
-    async def test_every_event_of_all_turns_is_there_in_its_order(self, run_suite: Any, model: Any, client: Any) -> None:
+    async def test_every_event_of_all_turns_is_there_in_its_order(
+        self, run_suite: Any, model: Any, client: Any
+    ) -> None:
         await model(searching)
         run = await run_suite(**agents())
         address = f"/runs/{run.id}/cases/2/2/1"
@@ -136,7 +138,10 @@ class TestHostileTexts:
             assert BIDI not in page and "\u202e" not in page and "\u2066" not in page, path
             assert "&lt;img src=x onerror=alert(1)&gt;" in page and "rejected" in page, path
         reply = client.get(f"{address}/events.json")
-        assert reply.headers["x-content-type-options"] == "nosniff" and "attachment" in reply.headers["content-disposition"]
+        assert (
+            reply.headers["x-content-type-options"] == "nosniff"
+            and "attachment" in reply.headers["content-disposition"]
+        )
         said = [event for event in reply.json()["events"] if event["type"] == "note"]
         assert said[0]["text"].startswith(HTML)  # data stays as it is
         json.loads(client.get(f"{address}/events.json?number=4").text)

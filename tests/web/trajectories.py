@@ -20,7 +20,12 @@ def searching(turn: Turn) -> Say:
     tools = {name.rpartition("__")[2]: name for name in turn.tools}
     done = len(turn.results)
     if "hasty" in turn.system:
-        plan: list[Any] = [("look_around", {}), ("lookup", {}), ("add", {"a": 4, "b": 7}), ("lookup", {"topic": "code"})]
+        plan: list[Any] = [
+            ("look_around", {}),
+            ("lookup", {}),
+            ("add", {"a": 4, "b": 7}),
+            ("lookup", {"topic": "code"}),
+        ]
         plan = plan[:3] if "Thanks" not in turn.question else plan
     else:
         plan = [("look_around", {}), ("lookup", {"topic": "code"})]

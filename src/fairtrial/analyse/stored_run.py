@@ -23,6 +23,7 @@ from fairtrial.core.trace import join_turns, whole_trace
 from fairtrial.core.trajectory import Exchanged, trajectory
 from fairtrial.core.variables import display
 from fairtrial.store import schema
+from fairtrial.store.browsing import positions_of
 from fairtrial.store.files import attachments, contents, kept_workspaces
 from fairtrial.store.opinions import reasonings
 from fairtrial.store.records import PlanRecord, RunRecord
@@ -241,6 +242,12 @@ class StoredRun(Brief):
     def turns_at(self, place: Place, case: Case) -> list[Exchange]:
         """Return the earlier turns of a trial's conversation: each answer, and what the user said next."""
         return self._turns(case, place)
+
+    def locate(self, case_id: str, arm: str, repeat: int) -> tuple[Place, Case]:
+        """Return where a trial is, by the id of its case, its arm and its repeat, which counts from 1; and its case."""
+        position = positions_of(self.store, self.plan.id, case_id)[0]
+        place = Place(position, next(own.position for own in self.plan_arms if own.name == arm), repeat - 1)
+        return place, self.store.cases(self.plan.id, position, 1)[0]
 
     def trajectory(self, place: Place, case: Case, trial: TrialRecord) -> tuple[Event, ...]:
         """Return everything that happened in a trial, over all turns, in its order."""

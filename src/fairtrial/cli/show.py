@@ -27,6 +27,7 @@ from fairtrial.cli.tables import table
 from fairtrial.cli.trial_list import Filters, find_trials, print_trial_documents, print_trials
 from fairtrial.cli.trial_page import next_difference, print_trial
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.events import as_data
 from fairtrial.core.formatting import with_deviation
 from fairtrial.present.words.runs import sent_text
 from fairtrial.reports.json import case_document, context_document, run_document, series_document, trial_document
@@ -161,7 +162,8 @@ def _find_trial(run: Run, case: str, arm: str) -> str:
 def _show_trial(run: Run, name: str, pictures: Path | None, *, as_json: bool) -> None:
     trial = run.trial(name)
     if as_json:
-        print_json(trial_document(trial))
+        events = run.trajectory(*run.locate(trial.case_id, trial.arm, trial.repeat), trial)
+        print_json({**trial_document(trial), "trajectory": as_data(events)})
     else:
         print_trial(run, trial)
     if pictures is not None:

@@ -1,4 +1,4 @@
-"""A trajectory as every surface shows it: a slice of its steps in words, what is not known, and where its failures are."""
+"""A trajectory as every surface shows it: a slice of its steps in words, what is not known, where its failures are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import Any
 import msgspec
 
 from fairtrial.analyse.steps import ONLY, Only, Step, Steps
+from fairtrial.analyse.stored_run import StoredRun, TrialRecord
 from fairtrial.core.events import Event
+from fairtrial.core.experiment import Arm, Case
+from fairtrial.core.place import Place
 from fairtrial.core.trace import events_of
 from fairtrial.present.words.steps import StepWords, choice_words, step_words, steps_headline, unknown_words
 
@@ -48,9 +51,17 @@ class TrajectoryView(msgspec.Struct, frozen=True, kw_only=True):
     after_count: int
 
 
-def shows_steps(trace: Mapping[str, Any] | None, *, unreported: bool) -> bool:
-    """Return whether there is more to a trial than question and answer, or it is not known whether there is."""
-    return unreported or bool(events_of(trace)) or bool((trace or {}).get("not_told"))
+def trial_steps(run: StoredRun, place: Place, case: Case, trial: TrialRecord, **which: Any) -> TrajectoryView | None:
+    """Return the steps of a trial; None where there is nothing but question and answer, and nothing to know."""
+    unreported = _is_unreported(run.plan_arms[place.arm], trial)
+    if not (unreported or events_of(trial.trace) or (trial.trace or {}).get("not_told")):
+        return None
+    return trajectory_view(run.trajectory(place, case, trial), trial.trace, unreported=unreported, **which)
+
+
+def _is_unreported(arm: Arm, trial: TrialRecord) -> bool:
+    """Return whether a target that was given tools does not say which of them it called."""
+    return bool(arm.condition.mcp) and trial.tool_calls is None and trial.trace is None and trial.answer is not None
 
 
 def trajectory_view(

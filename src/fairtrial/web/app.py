@@ -45,8 +45,8 @@ from fairtrial.web.trials import Trials
 from fairtrial.web.votes import Votes
 
 SECTIONS: tuple[Any, ...] = (
-    Home, Suites, NewRun, Live, Runs, SeriesPages, Trials, Steps, Compare, Plan, Board, Arena, Votes, LabelPages, Judges,
-    SharePages,
+    Home, Suites, NewRun, Live, Runs, SeriesPages, Trials, Steps, Compare, Plan, Board, Arena, Votes, LabelPages,
+    Judges, SharePages,
 )  # fmt: skip
 
 

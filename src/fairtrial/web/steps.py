@@ -14,10 +14,10 @@ from starlette.routing import Route
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.core.events import Event, as_data
-from fairtrial.core.experiment import Arm, Case
+from fairtrial.core.experiment import Case
 from fairtrial.core.place import Place
 from fairtrial.engine.journals import open_session
-from fairtrial.present.trajectory_view import TrajectoryView, shows_steps, trajectory_view
+from fairtrial.present.trajectory_view import TrajectoryView, trajectory_view, trial_steps
 from fairtrial.store.files import kept_journals
 from fairtrial.web.grid import is_position
 from fairtrial.web.places import address_of, case_of, place_in
@@ -76,17 +76,7 @@ def steps_of(run: Run, place: Place, case: Case, trial: TrialRecord | None, para
     address = address_of(run.id, place)
     if trial is None:
         return {"steps": _under_way(run, place, case, params), "steps_address": address}
-    unreported = is_unreported(run.plan_arms[place.arm], trial)
-    if not shows_steps(trial.trace, unreported=unreported):
-        return {"steps": None, "steps_address": address}
-    events = run.trajectory(place, case, trial)
-    view = trajectory_view(events, trial.trace, unreported=unreported, **_asked(params))
-    return {"steps": view, "steps_address": address}
-
-
-def is_unreported(arm: Arm, trial: TrialRecord) -> bool:
-    """Return whether a target that was given tools does not say which of them it called."""
-    return bool(arm.condition.mcp) and trial.tool_calls is None and trial.trace is None and trial.answer is not None
+    return {"steps": trial_steps(run, place, case, trial, **_asked(params)), "steps_address": address}
 
 
 def _under_way(run: Run, place: Place, case: Case, params: QueryParams) -> TrajectoryView | None:

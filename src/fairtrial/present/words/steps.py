@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,7 @@ from fairtrial.core.events import (
     MessageEvent,
     NoteEvent,
     ReasoningEvent,
+    ResultEvent,
 )
 from fairtrial.core.formatting import milliseconds
 from fairtrial.text.printable import counted, level, printable
@@ -65,28 +66,20 @@ class StepWords(msgspec.Struct, frozen=True, kw_only=True):
     returned: int | None = None  # the number of the event with the result
     texts: tuple[StepText, ...] = ()
 
-    @property
-    def line(self) -> str:
-        """The whole step on one line."""
-        facts = ", ".join(fact for fact in (self.state, self.took, self.source) if fact)
-        spoken = f"{self.name}({self.brief})" if self.kind == "call" else f"{self.name}: {self.brief}"
-        return f"{spoken} {facts}".strip() + (f": {self.gave}" if self.gave else "")
-
 
 def step_words(step: Step, longest: int) -> StepWords:
     """Return a step in words, with texts of at most so many characters."""
     event, result = step.event, step.result
-    kind, name, brief, texts = _said(event, longest)
-    if result is not None:
-        texts = (*texts, *_own(result.text, longest, "result"))
+    said = _said(event, longest)
+    returned = _own(result.text, longest, "result") if result else ()
     return StepWords(
         number=step.number,
         turn=event.turn,
-        kind=kind,
-        name=_one_line(name),
-        brief=_one_line(brief),
+        kind=said.kind,
+        name=_one_line(said.name),
+        brief=_one_line(said.brief),
         gave=_one_line(result.text) if result else "",
-        state="" if kind in ("limit", "error") else STATES.get(step.state, ""),
+        state="" if said.kind in ("limit", "error") else STATES.get(step.state, ""),
         mark=step.state,
         source=SOURCES.get(result.source, "") if result else "",
         begun="" if event.at is None else milliseconds(1000 * event.at),
@@ -94,31 +87,37 @@ def step_words(step: Step, longest: int) -> StepWords:
         depth=step.depth,
         agent=_one_line(event.agent),
         returned=step.returned,
-        texts=texts,
+        texts=(*said.texts, *returned),
     )
 
 
-def _said(event: Event, longest: int) -> tuple[str, str, str, tuple[StepText, ...]]:
-    """Return the kind of a step, its name, what it comes to on one line, and its texts."""
-    if isinstance(event, CallEvent):
-        arguments, shown = _arguments(event.arguments)
-        texts = (_text("arguments", arguments, longest),) if len(shown) > _BRIEF else ()  # else its line says it
-        return "call", f"{event.server or 'built-in'}.{event.tool}", shown, texts
-    if isinstance(event, MessageEvent):
-        name = event.role if event.role != "assistant" else event.agent or "agent"
-        return "message", name, event.text, _own(event.text, longest)
-    if isinstance(event, ReasoningEvent):
-        return "reasoning", "reasoning", event.text, _own(event.text, longest)
-    if isinstance(event, ChangeEvent):
-        return "change", "file", f"{event.how} {event.path}", ()
-    if isinstance(event, LimitEvent):
-        return "limit", "limit", limit_words(event), ()
-    if isinstance(event, ErrorEvent):
-        kind = f"{event.kind}: " if event.kind else ""
-        return "error", "error", f"{kind}{event.text[:_BRIEF]}", _own(event.text, longest)
-    if isinstance(event, NoteEvent):
-        return "note", "note", event.text, _own(event.text, longest)
-    return "result", "result", event.text, _own(event.text, longest)
+class _Said(NamedTuple):
+    kind: str
+    name: str
+    brief: str = ""  # what it comes to, on one line
+    texts: tuple[StepText, ...] = ()
+
+
+def _said(event: Event, longest: int) -> _Said:
+    match event:
+        case CallEvent():
+            arguments, line = _arguments(event.arguments)
+            texts = (_text("arguments", arguments, longest),) if len(line) > _BRIEF else ()  # else its line says it
+            said = _Said("call", f"{event.server or 'built-in'}.{event.tool}", line, texts)
+        case MessageEvent():
+            name = event.role if event.role != "assistant" else event.agent or "agent"
+            said = _Said("message", name, event.text, _own(event.text, longest))
+        case ChangeEvent():
+            said = _Said("change", "file", f"{event.how} {event.path}")
+        case LimitEvent():
+            said = _Said("limit", "limit", limit_words(event))
+        case ErrorEvent():
+            kind = f"{event.kind}: " if event.kind else ""
+            said = _Said("error", "error", f"{kind}{event.text}", _own(event.text, longest))
+        case ReasoningEvent() | NoteEvent() | ResultEvent():
+            kind = event.__struct_config__.tag
+            said = _Said(str(kind), str(kind), event.text, _own(event.text, longest))
+    return said
 
 
 def limit_words(event: LimitEvent) -> str:
