@@ -15,6 +15,7 @@ from fairtrial.analyse.run import Run
 from fairtrial.analyse.scorers_used import scorer_label
 from fairtrial.analyse.series_summary import summarise_series
 from fairtrial.analyse.stored_run import TrialRecord
+from fairtrial.cli.causes_page import show_causes
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.late_page import show_late
@@ -47,6 +48,7 @@ def show_run(
     pictures: Path | None,
     cases: bool,
     sessions: bool,
+    causes: bool,
     late: bool,
     claims: bool,
     context: bool,
@@ -76,6 +78,8 @@ def show_run(
         trial = _find_trial(stored_run, case, arm)
     if sessions:
         show_sessions(stored_run, as_json=as_json)
+    elif causes:
+        show_causes(stored_run, as_json=as_json)
     elif late:
         show_late(stored_run, as_json=as_json)
     elif trial is not None:

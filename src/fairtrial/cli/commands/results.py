@@ -54,6 +54,7 @@ def list() -> None:
 @option("--pictures", type=FILE, metavar="FOLDER", help="With --trial: write its screenshots and code to this folder.")
 @option("--cases", is_flag=True, help="Show a line for every case and arm.")
 @option("--sessions", is_flag=True, help="Show what agents are doing, or were doing when the run was interrupted.")
+@option("--causes", is_flag=True, help="Show failures by cause: the reason, the last failed call, how the trial ended.")
 @option("--late", is_flag=True, help="Show answers that came when another process had taken over the run.")
 @option("--claims", is_flag=True, help="Show every claim that goes beyond the golden answer.")
 @option("--baseline", metavar="C", help="Show the gain of the other conditions over this one.")
