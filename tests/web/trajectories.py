@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -56,11 +57,12 @@ def agents(**more: Any) -> dict[str, Any]:
 
 def reporting(folder: Path, events: str, **more: Any) -> dict[str, Any]:
     """A suite of a program that reports these events, as Python code in which `input` is the question."""
-    (folder / "reporter.py").write_text(
+    name = f"reporter_{hashlib.sha256(events.encode()).hexdigest()[:12]}"  # a module is imported once
+    (folder / f"{name}.py").write_text(
         f"def answer(input):\n    return {{'text': 'done', 'trace': {{'events': {events}}}}}\n"
     )
     cases = [{"id": "one", "input": "Do it.", "expected": "done"}]
-    return {"targets": [{"id": "r", "target": "python:reporter.py:answer"}], "cases": cases, **more}
+    return {"targets": [{"id": "r", "target": f"python:{name}.py:answer"}], "cases": cases, **more}
 
 
 def hostile() -> list[dict[str, Any]]:

@@ -24,6 +24,7 @@ from fairtrial.present import charts
 from fairtrial.store import Store
 from fairtrial.store.checking import damage_behind
 from fairtrial.web.arena import Arena
+from fairtrial.web.beside import Beside
 from fairtrial.web.board import Board
 from fairtrial.web.compare import Compare
 from fairtrial.web.guard import BodyLimit
@@ -45,8 +46,8 @@ from fairtrial.web.trials import Trials
 from fairtrial.web.votes import Votes
 
 SECTIONS: tuple[Any, ...] = (
-    Home, Suites, NewRun, Live, Runs, SeriesPages, Trials, Steps, Compare, Plan, Board, Arena, Votes, LabelPages,
-    Judges, SharePages,
+    Home, Suites, NewRun, Live, Runs, SeriesPages, Trials, Steps, Beside, Compare, Plan, Board, Arena, Votes,
+    LabelPages, Judges, SharePages,
 )  # fmt: skip
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from urllib.parse import urlencode
+
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
@@ -34,6 +37,14 @@ def place_in(run: Run, request: Request) -> Place:
     if not 0 <= place.arm < len(run.plan_arms) or place.repeat < 0:
         raise FairtrialError(f"run {run.id} has no such trial")
     return place
+
+
+def beside_address(runs: Sequence[str], places: Sequence[Place]) -> str:
+    """Return the address of two trials side by side."""
+    run, place = runs[1], places[1]
+    named = {} if run == runs[0] else {"run": run}
+    query = urlencode({**named, "case": place.case + 1, "arm": place.arm + 1, "repeat": place.repeat + 1})
+    return f"{address_of(runs[0], places[0])}/beside?{query}"
 
 
 def address_of(run_id: str, place: Place) -> str:

@@ -1,0 +1,64 @@
+"""Two trials of a case side by side: reached from the page of a trial and from the flips of a comparison."""
+
+from __future__ import annotations
+
+from html import unescape
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from fairtrial.web.app import make_app
+from fairtrial.web.site import Site
+
+from .test_steps import words
+from .trajectories import HTML, LONG, agents, hostile, reporting, searching
+
+
+@pytest.fixture
+def client(store: Any, tmp_path: Any) -> Any:
+    site = Site(store, tmp_path)
+    yield TestClient(make_app(site))
+    site.close()
+
+
+async def test_where_two_arms_part_is_said_marked_and_jumped_to(run_suite: Any, model: Any, client: Any) -> None:
+    await model(searching)
+    run = await run_suite(**agents())
+    trial = client.get(f"/runs/{run.id}/cases/1/1/1").text
+    address = f"/runs/{run.id}/cases/1/1/1/beside?arm=2"
+    assert f'href="{address}">m/hasty</a>' in trial
+    page = client.get(address).text
+    shown = words(page)
+    assert "The first call is the same; then m/careful calls facts.lookup, and m/hasty calls facts.lookup." in shown
+    assert page.count('id="parts"') == 1 and '#parts" data-key="f"' in page
+    parted = page.split('id="parts"')[1].split("</tr>")[0]
+    assert "other arguments" in parted and "topic" in parted and "Error executing tool lookup" in parted
+    assert "4711" in shown and "11" in shown
+    swapped = unescape(page.split('">Swap')[0].rpartition('href="')[2])
+    assert "m/hasty beside m/careful" in words(client.get(swapped).text)
+
+
+async def test_it_is_reached_from_the_flips_of_a_comparison(run_suite: Any, model: Any, client: Any) -> None:
+    await model(searching)
+    cases = [{"id": f"c{n}", "input": f"What is the code of {n}?", "expected": "4711"} for n in range(2)]
+    runs = [await run_suite(**agents(cases=cases)) for _ in range(2)]
+    page = client.get(f"/compare?runs={runs[0].id}&a=m/careful&b=m/hasty&wait=1").text
+    address = f"/runs/{runs[0].id}/cases/1/1/1/beside?case=1&amp;arm=2&amp;repeat=1"
+    assert f'href="{address}">Calls side by side' in page
+    assert client.get(unescape(address)).status_code == 200
+    both = client.get(f"/runs/{runs[0].id}/cases/1/1/1/beside?run={runs[1].id}")
+    assert f"run {runs[0].record.number}" in both.text and "All 2 calls are the same" in words(both.text)
+
+
+async def test_long_and_hostile_lists(run_suite: Any, client: Any, tmp_path: Any) -> None:
+    run = await run_suite(**reporting(tmp_path, LONG, repeats=2))
+    page = client.get(f"/runs/{run.id}/cases/1/1/1/beside?repeat=2").text
+    assert len(page) < 300_000 and "repeat 1 beside r, repeat 2" in words(page) and "More lines" in page
+    assert "e9" in client.get(f"/runs/{run.id}/cases/1/1/1/beside?repeat=2&first=4990").text
+    run = await run_suite(**reporting(tmp_path, repr(hostile()), repeats=2))
+    page = client.get(f"/runs/{run.id}/cases/1/1/1/beside?repeat=2").text
+    assert HTML not in page and "\u202e" not in page
+    assert "&lt;script&gt;" in page
+    for wrong in ("?repeat=3", "?arm=9", "?case=9", "?run=nobody"):
+        assert client.get(f"/runs/{run.id}/cases/1/1/1/beside{wrong}").status_code == 400, wrong
