@@ -39,7 +39,9 @@ def test_they_part_where_arguments_or_tools_differ() -> None:
         ("save3", "save3", True),
     ]
     assert found.parts == 1 and found.shared == 2
-    assert parting_words(found, "a", "b") == "the first call is the same; then a calls s.read, and b calls s.read"
+    assert (
+        parting_words(found, "a", "b") == "the first call is the same; then both call s.read, with different arguments"
+    )
     assert [line.kind for line in line_words(found.lines)] == ["same", "arguments", "one", "same"]
 
 

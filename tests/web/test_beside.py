@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 from html import unescape
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from starlette.testclient import TestClient
 
+from fairtrial.cli.main import cli
+from fairtrial.core.errors import FairtrialError
 from fairtrial.web.app import make_app
 from fairtrial.web.site import Site
 
@@ -30,7 +35,7 @@ async def test_where_two_arms_part_is_said_marked_and_jumped_to(run_suite: Any, 
     assert f'href="{address}">m/hasty</a>' in trial
     page = client.get(address).text
     shown = words(page)
-    assert "The first call is the same; then m/careful calls facts.lookup, and m/hasty calls facts.lookup." in shown
+    assert "The first call is the same; then both call facts.lookup, with different arguments." in shown
     assert page.count('id="parts"') == 1 and '#parts" data-key="f"' in page
     parted = page.split('id="parts"')[1].split("</tr>")[0]
     assert "other arguments" in parted and "topic" in parted and "Error executing tool lookup" in parted
@@ -62,3 +67,29 @@ async def test_long_and_hostile_lists(run_suite: Any, client: Any, tmp_path: Any
     assert "&lt;script&gt;" in page
     for wrong in ("?repeat=3", "?arm=9", "?case=9", "?run=nobody"):
         assert client.get(f"/runs/{run.id}/cases/1/1/1/beside{wrong}").status_code == 400, wrong
+
+
+async def test_the_terminal_says_the_same(run_suite: Any, model: Any, client: Any, store: Any) -> None:
+    await model(searching)
+    run = await run_suite(**agents())
+    page = words(client.get(f"/runs/{run.id}/cases/2/1/1/beside?arm=2").text)
+    shown = show(store, run.id, "talk", "m/careful", "--against", "m/hasty")
+    assert shown.exit_code == 0
+    text = " ".join(shown.output.split())
+    said = "he first call is the same; then both call facts.lookup, with different arguments"
+    assert said in page and said in text
+    numbers = [(found[0], int(found[1])) for found in re.findall(r"^ ([=<>]) e(\d+)", shown.output, re.MULTILINE)]
+    document = json.loads(show(store, run.id, "talk", "m/careful", "--against", "m/hasty", "--json").output)
+    assert document["parts"] == 2 and len(document["lines"]) == 7
+    sides = [(line["kind"], line["a"], line["b"]) for line in document["lines"]]
+    told = [("=", a["number"]) if kind == "same" else ("<", a["number"]) for kind, a, _ in sides if a]
+    assert [one for one in numbers if one[0] != ">"] == told
+    other = document["trials"][1]
+    assert show(store, run.id, "talk", "m/careful", "--against", other[:12]).output == shown.output
+    assert "needs a trial" in show(store, run.id, "--against", "m/hasty").output
+    wrong = show(store, run.id, "talk", "m/careful", "--against", "nobody")
+    assert isinstance(wrong.exception, FairtrialError) and "has no trial `nobody`" in str(wrong.exception)
+
+
+def show(store: Any, *args: str) -> Any:
+    return CliRunner().invoke(cli, ["show", *args, "--store", store.address])

@@ -15,6 +15,7 @@ from fairtrial.analyse.run import Run
 from fairtrial.analyse.scorers_used import scorer_label
 from fairtrial.analyse.series_summary import summarise_series
 from fairtrial.analyse.stored_run import TrialRecord
+from fairtrial.cli.beside_page import show_beside
 from fairtrial.cli.causes_page import show_causes
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
@@ -45,6 +46,7 @@ def show_run(
     by: str | None,
     go_on: bool,
     trial: str | None,
+    against: str | None,
     pictures: Path | None,
     cases: bool,
     sessions: bool,
@@ -76,12 +78,12 @@ def show_run(
         case, arm = _next_case(stored_run, case, arm)
     if case is not None and arm is not None:
         trial = _find_trial(stored_run, case, arm)
-    if sessions:
-        show_sessions(stored_run, as_json=as_json)
-    elif causes:
-        show_causes(stored_run, as_json=as_json)
-    elif late:
-        show_late(stored_run, as_json=as_json)
+    own_pages = {show_sessions: sessions, show_causes: causes, show_late: late}
+    own_page = next((page for page, wanted in own_pages.items() if wanted), None)
+    if against is not None:
+        show_beside(stored_run, trial, against, as_json=as_json)
+    elif own_page is not None:
+        own_page(stored_run, as_json=as_json)
     elif trial is not None:
         _show_trial(stored_run, trial, pictures, as_json=as_json)
     elif as_json:

@@ -157,10 +157,10 @@ def _steps(run: Run, trial: TrialRecord, length: int) -> list[Any]:
 
 
 def _step(step: StepWords) -> list[Any]:
-    """List number, turn, kind, name, what it comes to, state, result, source, time, depth, texts, and how it failed."""
+    """List number, turn, kind, name, what it comes to, state, result, source, duration, depth, texts, mark, time."""
     texts = [(text.name, text.text + ("…" if text.more else "")) for text in step.texts]
     head = [step.number, step.turn, step.kind, step.name, step.brief, step.state, step.gave, step.source]
-    items = [*head, step.took, step.depth, texts, step.mark]
+    items = [*head, step.took, step.depth, texts, step.mark, step.begun]
     while not items[-1]:
         items.pop()
     return items

@@ -42,6 +42,8 @@ def _parting(alignment: Alignment, a: str, b: str) -> str:
     before = (
         "" if not place else "the first call is the same; " if place == 1 else f"the first {place:,} are the same; "
     )
+    if lines[place].a and lines[place].b:
+        return f"{before}then both {_then(alignment, place, 0).replace('calls', 'call', 1)}, with different arguments"
     return f"{before}then {a} {_then(alignment, place, 0)}, and {b} {_then(alignment, place, 1)}"
 
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import msgspec
 
 from fairtrial.analyse.causes import Cause, Causes, FailedTrial
+from fairtrial.present.words.steps import LIMITS
 from fairtrial.text.printable import clipped, counted, level, one_line
 
 _MOST_SHOWN = 25  # groups
 _MOST_LINKS = 20  # trials of one group
 _EXAMPLE = 300
-_LIMITS = {"time": "time", "turns": "turns of its model", "tokens": "tokens", "money": "money"}
 _ENDINGS = {
     "message": "a message",
     "reasoning": "reasoning",
@@ -87,7 +87,7 @@ def title(cause: Cause) -> str:
     if cause.kind == "unscored":
         return f"no score: {cause.reason}"
     if cause.kind == "limit":
-        return f"limit of {_LIMITS.get(cause.reason, cause.reason)} reached"
+        return f"limit of {LIMITS.get(cause.reason, cause.reason)} reached"
     return f"below 50: {cause.reason or 'no note'}"
 
 

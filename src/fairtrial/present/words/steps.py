@@ -30,7 +30,7 @@ STATES = {
 }
 SOURCES = {"recorded": "from a recording", "mock": "from a mock"}
 CHOICES: dict[Only, str] = {"": "All", "calls": "Calls", "errors": "Errors"}
-_LIMITS = {"time": "time", "turns": "turns of its model", "tokens": "tokens", "money": "money"}
+LIMITS = {"time": "time", "turns": "turns of its model", "tokens": "tokens", "money": "money"}
 _AMOUNTS = {"time": "{:g} s", "turns": "{:g}", "tokens": "{:,.0f}", "money": "${:g}"}
 
 
@@ -121,9 +121,9 @@ def _said(event: Event, longest: int) -> _Said:
 
 
 def limit_words(event: LimitEvent) -> str:
-    """Say which limit an agent reached: `limit of time reached: 120 s`."""
-    amount = "" if event.limit is None else f": {_AMOUNTS[event.kind].format(event.limit)}"
-    return f"limit of {_LIMITS[event.kind]} reached{amount}"
+    """Say which limit an agent reached: `time, 120 s`."""
+    amount = "" if event.limit is None else f", {_AMOUNTS[event.kind].format(event.limit)}"
+    return f"{LIMITS[event.kind]}{amount}"
 
 
 def _own(text: str, longest: int, name: str = "") -> tuple[StepText, ...]:

@@ -231,8 +231,8 @@
     }
     return [element("strong", `What it did: ${headline}`), list, ...(left ? [element("p", left, "mute")] : [])];
   };
-  const stepOf = ([number, , kind, name, brief, state, gave, source, took, depth, texts, mark]) => {
-    const row = element("li", null, `step ${kind}${mark ? ` ${mark} wrong` : ""} d${Math.min(depth || 0, 4)}`);
+  const stepOf = ([number, , kind, name, brief, state, gave, source, took, depth, texts, mark, begun]) => {
+    const row = element("li", null, `step is-${kind}${mark ? " wrong" : ""} d${Math.min(depth || 0, 4)}`);
     const line = element(texts?.length ? "summary" : "p");
     line.append(element("b", name, "who"), " ", element("span", brief, "brief"));
     if (state) line.append(" ", element("span", state, "pill behind"));
@@ -249,7 +249,7 @@
       }));
       what.append(fold);
     } else what.append(line);
-    row.append(element("span", `e${number}`, "at"), element("span", "", "clock"), what, element("span", took, "took"));
+    row.append(element("span", `e${number}`, "at"), element("span", begun, "clock"), what, element("span", took, "took"));
     return row;
   };
   const factsOf = ([id, model, latency, cost, tokens]) => {
