@@ -70,7 +70,7 @@ async def visits(server: Server, run: str) -> dict[str, Visit]:
         "its steps in the middle": f"{trial}/steps?first=5000",
         "its errors": f"{trial}/steps?only=errors",
         "all its events as JSON": f"{trial}/events.json",
-        "two trials side by side": f"{trial}/beside?arm=2",
+        "two trials side by side": f"{trial}/side-by-side?arm=2",
     }
     for path in paths.values():
         await server.visit(path)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fairtrial.analyse.alignment import MOST_CALLS, align
 from fairtrial.analyse.steps import Step, Steps
 from fairtrial.core.events import CallEvent, MessageEvent, ResultEvent
-from fairtrial.present.words.beside import line_words, parting_words
+from fairtrial.present.words.side_by_side import line_words, parting_words
 
 
 def steps(*calls: tuple[str, Any]) -> tuple[Step, ...]:

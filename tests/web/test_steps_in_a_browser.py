@@ -56,7 +56,7 @@ async def test_two_trials_part_in_sight_and_the_pages_are_accessible(
     evil = await run_suite(**reporting(tmp_path, repr(hostile())))
     await visitor.goto(f"{site}/runs/{run.id}/cases/2/1/1")
     await visitor.get_by_role("link", name="m/hasty", exact=True).last.click()
-    await visitor.wait_for_url("**/beside?arm=2")
+    await visitor.wait_for_url("**/side-by-side?arm=2")
     await visitor.keyboard.press("f")
     await visitor.wait_for_url("**#parts")
     assert await visitor.evaluate(IN_SIGHT, "parts")
@@ -65,7 +65,7 @@ async def test_two_trials_part_in_sight_and_the_pages_are_accessible(
     found = {}
     for address in (
         f"/runs/{run.id}/cases/2/2/1",
-        f"/runs/{run.id}/cases/2/1/1/beside?arm=2",
+        f"/runs/{run.id}/cases/2/1/1/side-by-side?arm=2",
         f"/runs/{evil.id}/cases/1/1/1",
         f"/runs/{run.id}",
     ):

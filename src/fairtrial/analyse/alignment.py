@@ -46,7 +46,7 @@ class Alignment(NamedTuple):
 
 
 def align(a: Sequence[Step], b: Sequence[Step]) -> Alignment:
-    """Align the calls of two trials; steps that are no calls are passed over."""
+    """Align the calls of two trials; other steps are passed over."""
     calls = [[step for step in steps if isinstance(step.event, CallEvent)] for steps in (a, b)]
     one, other = (own[:MOST_CALLS] for own in calls)
     lines: list[AlignedCalls] = []

@@ -15,7 +15,6 @@ from fairtrial.analyse.run import Run
 from fairtrial.analyse.scorers_used import scorer_label
 from fairtrial.analyse.series_summary import summarise_series
 from fairtrial.analyse.stored_run import TrialRecord
-from fairtrial.cli.beside_page import show_beside
 from fairtrial.cli.causes_page import show_causes
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
@@ -24,6 +23,7 @@ from fairtrial.cli.output import write_file
 from fairtrial.cli.run_page import print_next, print_run
 from fairtrial.cli.series_page import print_series
 from fairtrial.cli.session_page import show_sessions
+from fairtrial.cli.side_by_side_page import show_side_by_side
 from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import table
 from fairtrial.cli.trial_list import Filters, find_trials, print_trial_documents, print_trials
@@ -81,7 +81,7 @@ def show_run(
     own_pages = {show_sessions: sessions, show_causes: causes, show_late: late}
     own_page = next((page for page, wanted in own_pages.items() if wanted), None)
     if against is not None:
-        show_beside(stored_run, trial, against, as_json=as_json)
+        show_side_by_side(stored_run, trial, against, as_json=as_json)
     elif own_page is not None:
         own_page(stored_run, as_json=as_json)
     elif trial is not None:

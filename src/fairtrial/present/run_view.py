@@ -75,7 +75,7 @@ class RunView:
         self.arm_lines = _arm_lines(summary, equipped=numbers.tools is not None)
         self.notes = notes(summary)
         self.failures = [failure_line(failure) for failure in summary.failures[:_MOST_FAILURES]]
-        self.fails = any(arm.failed or arm.unscored or arm.aggregate.mean < 1 for arm in summary.arms)
+        self.fails = any(arm.failed or arm.unscored or (arm.aggregate.mean or 0.0) < 1 for arm in summary.arms)
         self.more_failures = max(0, len(summary.failures) - _MOST_FAILURES)
         self.noise = noise_words(summary.arms) if _noise_is_known(summary) else ""
         self.variables = variables(run)

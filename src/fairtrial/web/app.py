@@ -24,7 +24,6 @@ from fairtrial.present import charts
 from fairtrial.store import Store
 from fairtrial.store.checking import damage_behind
 from fairtrial.web.arena import Arena
-from fairtrial.web.beside import Beside
 from fairtrial.web.board import Board
 from fairtrial.web.compare import Compare
 from fairtrial.web.guard import BodyLimit
@@ -38,6 +37,7 @@ from fairtrial.web.runs import Runs
 from fairtrial.web.section import Section
 from fairtrial.web.series import SeriesPages
 from fairtrial.web.share import SharePages
+from fairtrial.web.side_by_side import SideBySide
 from fairtrial.web.site import PAGES, Site
 from fairtrial.web.steps import Steps
 from fairtrial.web.suites import Suites
@@ -46,7 +46,7 @@ from fairtrial.web.trials import Trials
 from fairtrial.web.votes import Votes
 
 SECTIONS: tuple[Any, ...] = (
-    Home, Suites, NewRun, Live, Runs, SeriesPages, Trials, Steps, Beside, Compare, Plan, Board, Arena, Votes,
+    Home, Suites, NewRun, Live, Runs, SeriesPages, Trials, Steps, SideBySide, Compare, Plan, Board, Arena, Votes,
     LabelPages, Judges, SharePages,
 )  # fmt: skip
 

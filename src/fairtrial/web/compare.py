@@ -36,7 +36,7 @@ from fairtrial.store.browsing import RunQuery
 from fairtrial.web.cache import patience
 from fairtrial.web.grid import page_number, pager
 from fairtrial.web.numbers import CaseDifference, Compared, PairCases, comparison
-from fairtrial.web.places import address_of, beside_address
+from fairtrial.web.places import address_of, pair_address
 from fairtrial.web.site import Site, url
 
 _RECENT = 60
@@ -199,7 +199,7 @@ class Compare:
                     "expected": show_expected(question.expected),
                     "answers": [trial.answer or trial.failure_message or "" if trial else "" for trial in trials],
                     "notes": [trial.notes or "" if trial else "" for trial in trials],
-                    "beside": beside_address(cases.runs, places) if any(t and t.tool_calls for t in trials) else "",
+                    "pair": pair_address(cases.runs, places) if any(t and t.tool_calls for t in trials) else "",
                     "addresses": [address_of(run, place) for run, place in zip(cases.runs, places, strict=True)],
                 }
             )

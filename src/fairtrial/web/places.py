@@ -39,12 +39,12 @@ def place_in(run: Run, request: Request) -> Place:
     return place
 
 
-def beside_address(runs: Sequence[str], places: Sequence[Place]) -> str:
+def pair_address(runs: Sequence[str], places: Sequence[Place]) -> str:
     """Return the address of two trials side by side."""
     run, place = runs[1], places[1]
     named = {} if run == runs[0] else {"run": run}
     query = urlencode({**named, "case": place.case + 1, "arm": place.arm + 1, "repeat": place.repeat + 1})
-    return f"{address_of(runs[0], places[0])}/beside?{query}"
+    return f"{address_of(runs[0], places[0])}/side-by-side?{query}"
 
 
 def address_of(run_id: str, place: Place) -> str:

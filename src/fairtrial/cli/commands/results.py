@@ -51,7 +51,7 @@ def list() -> None:
 @option("--full", is_flag=True, help="Do not shorten questions and answers.")
 @option("--next", "go_on", is_flag=True, help="Show the next case on which arms differ, after CASE if it is given.")
 @option("--trial", metavar="ID", help="Show one trial: prompt, answer, score, timings.")
-@option("--against", metavar="OTHER", help="With a trial: its calls beside those of an arm, or of a trial by its id.")
+@option("--against", metavar="OTHER", help="With a trial: its calls next to those of an arm, or of a trial by its id.")
 @option("--pictures", type=FILE, metavar="FOLDER", help="With --trial: write its screenshots and code to this folder.")
 @option("--cases", is_flag=True, help="Show a line for every case and arm.")
 @option("--sessions", is_flag=True, help="Show what agents are doing, or were doing when the run was interrupted.")

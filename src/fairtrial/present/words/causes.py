@@ -1,4 +1,4 @@
-"""What is said of trials that went wrong in the same way, on pages, in the report and in the terminal."""
+"""Trials that went wrong in the same way, in words: for pages, the report and the terminal."""
 
 from __future__ import annotations
 

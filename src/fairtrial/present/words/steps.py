@@ -1,4 +1,4 @@
-"""What is said of one step of a trajectory, on the page, in the terminal and in the report."""
+"""One step of a trajectory in words: for the page, the terminal and the report."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class StepWords(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def step_words(step: Step, longest: int) -> StepWords:
-    """Return a step in words, with texts of at most so many characters."""
+    """Return a step in words, with texts of at most this many characters."""
     event, result = step.event, step.result
     said = _said(event, longest)
     returned = _own(result.text, longest, "result") if result else ()
@@ -115,8 +115,8 @@ def _said(event: Event, longest: int) -> _Said:
             kind = f"{event.kind}: " if event.kind else ""
             said = _Said("error", "error", f"{kind}{event.text}", _own(event.text, longest))
         case ReasoningEvent() | NoteEvent() | ResultEvent():
-            kind = event.__struct_config__.tag
-            said = _Said(str(kind), str(kind), event.text, _own(event.text, longest))
+            name = str(event.__struct_config__.tag)
+            said = _Said(name, name, event.text, _own(event.text, longest))
     return said
 
 

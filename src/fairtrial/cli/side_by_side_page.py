@@ -16,14 +16,14 @@ from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.layout import FIRST, LOUD, QUIET, print_text
 from fairtrial.core.errors import FairtrialError
-from fairtrial.present.words.beside import LineWords, left_out_words, line_words, parting_words
+from fairtrial.present.words.side_by_side import LineWords, left_out_words, line_words, parting_words
 from fairtrial.present.words.steps import StepWords, left_words
 
 _MOST = 200  # lines
 
 
-def show_beside(run: Run, name: str | None, against: str, *, as_json: bool) -> None:
-    """Show the calls of a trial beside those of another one: of an arm on the same case, or any by its id."""
+def show_side_by_side(run: Run, name: str | None, against: str, *, as_json: bool) -> None:
+    """Show the calls of a trial next to those of another one: of an arm on the same case, or any by its id."""
     if name is None:
         raise click.UsageError("--against needs a trial: give --trial ID, or CASE and ARM")
     trial = run.trial(name)

@@ -31,7 +31,7 @@ async def test_where_two_arms_part_is_said_marked_and_jumped_to(run_suite: Any, 
     await model(searching)
     run = await run_suite(**agents())
     trial = client.get(f"/runs/{run.id}/cases/1/1/1").text
-    address = f"/runs/{run.id}/cases/1/1/1/beside?arm=2"
+    address = f"/runs/{run.id}/cases/1/1/1/side-by-side?arm=2"
     assert f'href="{address}">m/hasty</a>' in trial
     page = client.get(address).text
     shown = words(page)
@@ -41,7 +41,7 @@ async def test_where_two_arms_part_is_said_marked_and_jumped_to(run_suite: Any, 
     assert "other arguments" in parted and "topic" in parted and "Error executing tool lookup" in parted
     assert "4711" in shown and "11" in shown
     swapped = unescape(page.split('">Swap')[0].rpartition('href="')[2])
-    assert "m/hasty beside m/careful" in words(client.get(swapped).text)
+    assert "m/hasty and m/careful" in words(client.get(swapped).text)
 
 
 async def test_it_is_reached_from_the_flips_of_a_comparison(run_suite: Any, model: Any, client: Any) -> None:
@@ -49,30 +49,30 @@ async def test_it_is_reached_from_the_flips_of_a_comparison(run_suite: Any, mode
     cases = [{"id": f"c{n}", "input": f"What is the code of {n}?", "expected": "4711"} for n in range(2)]
     runs = [await run_suite(**agents(cases=cases)) for _ in range(2)]
     page = client.get(f"/compare?runs={runs[0].id}&a=m/careful&b=m/hasty&wait=1").text
-    address = f"/runs/{runs[0].id}/cases/1/1/1/beside?case=1&amp;arm=2&amp;repeat=1"
+    address = f"/runs/{runs[0].id}/cases/1/1/1/side-by-side?case=1&amp;arm=2&amp;repeat=1"
     assert f'href="{address}">Calls side by side' in page
     assert client.get(unescape(address)).status_code == 200
-    both = client.get(f"/runs/{runs[0].id}/cases/1/1/1/beside?run={runs[1].id}")
+    both = client.get(f"/runs/{runs[0].id}/cases/1/1/1/side-by-side?run={runs[1].id}")
     assert f"run {runs[0].record.number}" in both.text and "All 2 calls are the same" in words(both.text)
 
 
 async def test_long_and_hostile_lists(run_suite: Any, client: Any, tmp_path: Any) -> None:
     run = await run_suite(**reporting(tmp_path, LONG, repeats=2))
-    page = client.get(f"/runs/{run.id}/cases/1/1/1/beside?repeat=2").text
-    assert len(page) < 300_000 and "repeat 1 beside r, repeat 2" in words(page) and "More lines" in page
-    assert "e9" in client.get(f"/runs/{run.id}/cases/1/1/1/beside?repeat=2&first=4990").text
+    page = client.get(f"/runs/{run.id}/cases/1/1/1/side-by-side?repeat=2").text
+    assert len(page) < 300_000 and "repeat 1 and r, repeat 2" in words(page) and "More lines" in page
+    assert "e9" in client.get(f"/runs/{run.id}/cases/1/1/1/side-by-side?repeat=2&first=4990").text
     run = await run_suite(**reporting(tmp_path, repr(hostile()), repeats=2))
-    page = client.get(f"/runs/{run.id}/cases/1/1/1/beside?repeat=2").text
+    page = client.get(f"/runs/{run.id}/cases/1/1/1/side-by-side?repeat=2").text
     assert HTML not in page and "\u202e" not in page
     assert "&lt;script&gt;" in page
     for wrong in ("?repeat=3", "?arm=9", "?case=9", "?run=nobody"):
-        assert client.get(f"/runs/{run.id}/cases/1/1/1/beside{wrong}").status_code == 400, wrong
+        assert client.get(f"/runs/{run.id}/cases/1/1/1/side-by-side{wrong}").status_code == 400, wrong
 
 
 async def test_the_terminal_says_the_same(run_suite: Any, model: Any, client: Any, store: Any) -> None:
     await model(searching)
     run = await run_suite(**agents())
-    page = words(client.get(f"/runs/{run.id}/cases/2/1/1/beside?arm=2").text)
+    page = words(client.get(f"/runs/{run.id}/cases/2/1/1/side-by-side?arm=2").text)
     shown = show(store, run.id, "talk", "m/careful", "--against", "m/hasty")
     assert shown.exit_code == 0
     text = " ".join(shown.output.split())

@@ -1,4 +1,4 @@
-"""What is said of two trajectories side by side: where they part, and what each of them called there."""
+"""Two trajectories side by side, in words: where they part, and what each of them called there."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _parting(alignment: Alignment, a: str, b: str) -> str:
 
 def _then(alignment: Alignment, place: int, side: int) -> str:
     """Say what a trial called next, from a line on."""
-    steps = (line[side] for line in alignment.lines[place:])
+    steps = ((line.a, line.b)[side] for line in alignment.lines[place:])
     step = next((step for step in steps if step), None)
     return f"calls {step_words(step, 0).name}" if step else "calls nothing more"
 

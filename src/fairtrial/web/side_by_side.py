@@ -15,9 +15,9 @@ from fairtrial.analyse.steps import Step, Steps
 from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.place import Place
-from fairtrial.present.words.beside import left_out_words, line_words, parting_words
+from fairtrial.present.words.side_by_side import left_out_words, line_words, parting_words
 from fairtrial.web.grid import is_position
-from fairtrial.web.places import address_of, beside_address, case_of, place_in
+from fairtrial.web.places import address_of, case_of, pair_address, place_in
 from fairtrial.web.site import Site, url
 
 _MOST = 100  # lines at once
@@ -31,12 +31,12 @@ class _Side(NamedTuple):
     steps: tuple[Step, ...]
 
 
-class Beside:
+class SideBySide:
     """The page of two trials."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self.routes = [Route("/runs/{run}/cases/{case}/{arm}/{repeat}/beside", self._show)]
+        self.routes = [Route("/runs/{run}/cases/{case}/{arm}/{repeat}/side-by-side", self._show)]
 
     def _show(self, request: Request) -> Response:
         run = self._site.run(request.path_params["run"])
@@ -49,10 +49,10 @@ class Beside:
         start = _start(request.query_params, alignment.parts, len(alignment.lines))
         lines = alignment.lines[start : start + _MOST]
         kept = {name: request.query_params.get(name, "") for name in ("run", "case", "arm", "repeat")}
-        own = f"{a.address}/beside"
+        own = f"{a.address}/side-by-side"
         return self._site.page(
             request,
-            "beside.html.j2",
+            "side_by_side.html.j2",
             run=run.record,
             case=case_of(run, place.case),
             sides=(a, b),
@@ -65,7 +65,7 @@ class Beside:
             else f"{url(own, **kept, first=max(1, alignment.parts + 1 - _BEFORE))}#parts",
             before=url(own, **kept, first=max(1, start + 1 - _MOST)) if start else "",
             after=url(own, **kept, first=start + 1 + _MOST) if start + _MOST < len(alignment.lines) else "",
-            swap=beside_address((other_run.id, run.id), (other, place)),
+            swap=pair_address((other_run.id, run.id), (other, place)),
         )
 
     def _other(self, run: Run, place: Place, params: QueryParams) -> tuple[Run, Place]:
