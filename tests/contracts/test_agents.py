@@ -178,7 +178,7 @@ async def _kill_minus_nine_leaves_a_journal_and_no_process(path, agent, mark, te
     # What it did is readable, up to the call that hung.
     assert _run(["show", "latest", "--sessions"]) == 0
     page = " ".join(capsys.readouterr().out.split())
-    assert "it was waiting for facts.lookup" in page and "{'topic': 'code'} did not finish" in page.replace(
+    assert "it was waiting for facts.lookup" in page and '{"topic": "code"} did not finish' in page.replace(
         "(", ""
     ).replace(")", "")
 

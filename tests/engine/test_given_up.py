@@ -167,7 +167,7 @@ class TestInARun:
         assert "prices:" not in capsys.readouterr().out
         assert _run(["show", "--trial", trial.trial_id, "--store", run.store.address]) == 0
         shown = " ".join(capsys.readouterr().out.split())
-        assert "built-in.wait_for_it({'for': 'ever'}) did not finish" in shown
+        assert 'built-in.wait_for_it({"for": "ever"}) did not finish' in shown
         assert "its last reported step was wait_for_it" in shown
 
     async def test_steps_count_where_the_report_has_none(self, run_suite, tmp_path):

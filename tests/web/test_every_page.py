@@ -78,7 +78,7 @@ async def addresses(tmp_path: Path, store: Store) -> list[str]:
     return [
         "/", "/plan", f"/plan?run={run}", "/new", "/suites", "/suites/edit?file=capitals.yaml", "/suites/edit?file=broken.yaml", "/new?file=capitals.yaml",
         "/new?file=broken.yaml", "/runs", "/runs?text=nothing", f"/runs/{run}", f"/runs/{run}?show=failed", "/series/s1",
-        f"/runs/{run}/cases/3", f"/runs/{run}/cases/3/2/1", f"/runs/{run}/share", f"/runs/{run}/label", f"/runs/{run}/vote",
+        f"/runs/{run}/cases/3", f"/runs/{run}/cases/3/2/1", f"/runs/{run}/cases/3/2/1/side-by-side?arm=1", f"/runs/{run}/share", f"/runs/{run}/label", f"/runs/{run}/vote",
         f"/runs/{run}/board", f"/runs/{run}/pages", "/compare", f"/compare?runs={run}",
         f"/compare?runs={run}&a=good&b=poor&margin=5", "/board", "/arena", "/judges", f"/judges/{calibration}",
         "/optimisation", "/optimisation/box_qp-10", f"/runs/{styles.id}/styles", "/enter", "/nowhere",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -19,10 +19,11 @@ from fairtrial.core.experiment import Arm, Case, Expected, ToolUse
 from fairtrial.core.money import Cost
 from fairtrial.core.place import Place, place_of
 from fairtrial.core.showing import Brief
-from fairtrial.core.trace import ending, whole_trace
+from fairtrial.core.trace import ending, join_turns, whole_trace
 from fairtrial.core.trajectory import Exchanged, trajectory
 from fairtrial.core.variables import display
 from fairtrial.store import schema
+from fairtrial.store.browsing import positions_of
 from fairtrial.store.files import attachments, contents, kept_workspaces
 from fairtrial.store.opinions import reasonings
 from fairtrial.store.records import PlanRecord, RunRecord
@@ -244,13 +245,35 @@ class StoredRun(Brief):
         """Return the earlier turns of a trial's conversation: each answer, and what the user said next."""
         return self._turns(case, place)
 
+    def locate(self, case_id: str, arm: str, repeat: int) -> tuple[Place, Case]:
+        """Return where a trial is, by the id of its case, its arm and its repeat, which counts from 1; and its case."""
+        position = positions_of(self.store, self.plan.id, case_id)[0]
+        place = Place(position, next(own.position for own in self.plan_arms if own.name == arm), repeat - 1)
+        return place, self.store.cases(self.plan.id, position, 1)[0]
+
     def trajectory(self, place: Place, case: Case, trial: TrialRecord) -> tuple[Event, ...]:
         """Return everything that happened in a trial, over all turns, in its order."""
         turns = self._turns(case, place)
+        return self._trajectory(place, case, turns, trial.answer, trial.reasoning, trial.trace)
+
+    def trajectory_so_far(self, place: Place, case: Case, trace: dict[str, Any] | None) -> tuple[Event, ...]:
+        """Return what has happened in a trial that has not ended; `trace` is that of its present turn."""
+        turns = self._turns(case, place)
+        joined = join_turns([*(turn.trace for turn in turns), trace])
+        return self._trajectory(place, case, turns, None, None, joined)
+
+    def _trajectory(
+        self,
+        place: Place,
+        case: Case,
+        turns: Sequence[Exchange],
+        answer: str | None,
+        reasoning: str | None,
+        trace: dict[str, Any] | None,
+    ) -> tuple[Event, ...]:
         chat = conversation(self.plan_arms[place.arm], case, place.repeat, turns)
         earlier = [Exchanged(turn.question, turn.answer, turn.reasoning) for turn in turns]
-        last = Exchanged(chat.question if chat else case.input, trial.answer, trial.reasoning)
-        return trajectory([*earlier, last], trial.trace)
+        return trajectory([*earlier, Exchanged(chat.question if chat else case.input, answer, reasoning)], trace)
 
     def files(self, name: str) -> dict[str, tuple[str, bytes]]:
         """Return the files kept when a trial was scored, such as screenshots: media type and bytes, by name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairtrial.analyse.run import Run
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
-from fairtrial.cli.trial_page import print_text
+from fairtrial.cli.layout import print_text
 from fairtrial.core.formatting import money
 from fairtrial.reports.json import late_document, late_names
 from fairtrial.store.late import late_answers

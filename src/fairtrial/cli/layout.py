@@ -11,6 +11,8 @@ from fairtrial.cli.console import Console
 from fairtrial.cli.options import in_store
 from fairtrial.text.printable import printable
 
+INDENT = 12  # columns before a text
+_MOST_PRINTED = 200_000  # characters of a text, on thousands of lines
 HEAD, QUIET, LOUD, FIRST = "dim", "dim", "bright_yellow", "blue"
 VERDICT_STYLES = {
     "better": "blue",
@@ -123,3 +125,23 @@ def print_block(console: Console, lines: Sequence[Text]) -> None:
     if lines:
         console.print()
         print_lines(console, lines)
+
+
+def print_text(console: Console, name: str, text: str | Text | None, style: str = "") -> None:
+    """Print a named text as it is, broken at words and indented."""
+    if text is None:
+        return
+    whole = text if isinstance(text, Text) else Text(printable(text), style)
+    if (more := len(whole) - _MOST_PRINTED) > 0:
+        whole = whole[:_MOST_PRINTED].append(f"\n… and {more:,} more characters: --json has them all", QUIET)
+    for place, piece in enumerate(wrapped(console, whole, max(20, console.page_width - INDENT - 1))):
+        head = Text(f" {name if place == 0 else '':<{INDENT - 1}}", QUIET)
+        console.print(Text.assemble(head, piece), soft_wrap=True)
+
+
+def wrapped(console: Console, text: Text, width: int) -> list[Text]:
+    """Return the lines of a text, broken at words where they are longer than that."""
+    pieces = [piece for line in text.split("\n", allow_blank=True) for piece in line.wrap(console, width) or [Text("")]]
+    for piece in pieces:
+        piece.rstrip()
+    return pieces

@@ -15,6 +15,7 @@ from fairtrial.analyse.run import Run
 from fairtrial.analyse.scorers_used import scorer_label
 from fairtrial.analyse.series_summary import summarise_series
 from fairtrial.analyse.stored_run import TrialRecord
+from fairtrial.cli.causes_page import show_causes
 from fairtrial.cli.console import Console
 from fairtrial.cli.documents import print_json
 from fairtrial.cli.late_page import show_late
@@ -22,11 +23,13 @@ from fairtrial.cli.output import write_file
 from fairtrial.cli.run_page import print_next, print_run
 from fairtrial.cli.series_page import print_series
 from fairtrial.cli.session_page import show_sessions
+from fairtrial.cli.side_by_side_page import show_side_by_side
 from fairtrial.cli.start import open_store
 from fairtrial.cli.tables import table
 from fairtrial.cli.trial_list import Filters, find_trials, print_trial_documents, print_trials
 from fairtrial.cli.trial_page import next_difference, print_trial
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.events import as_data
 from fairtrial.core.formatting import with_deviation
 from fairtrial.present.words.runs import sent_text
 from fairtrial.reports.json import case_document, context_document, run_document, series_document, trial_document
@@ -47,9 +50,11 @@ def show_run(
     by: str | None,
     go_on: bool,
     trial: str | None,
+    against: str | None,
     pictures: Path | None,
     cases: bool,
     sessions: bool,
+    causes: bool,
     late: bool,
     claims: bool,
     context: bool,
@@ -77,10 +82,12 @@ def show_run(
         case, arm = _next_case(stored_run, case, arm)
     if case is not None and arm is not None:
         trial = _find_trial(stored_run, case, arm)
-    if sessions:
-        show_sessions(stored_run, as_json=as_json)
-    elif late:
-        show_late(stored_run, as_json=as_json)
+    own_pages = {show_sessions: sessions, show_causes: causes, show_late: late}
+    own_page = next((page for page, wanted in own_pages.items() if wanted), None)
+    if against is not None:
+        show_side_by_side(stored_run, trial, against, as_json=as_json)
+    elif own_page is not None:
+        own_page(stored_run, as_json=as_json)
     elif trial is not None:
         _show_trial(stored_run, trial, pictures, as_json=as_json)
     elif as_json:
@@ -174,7 +181,8 @@ def _with_trial(store: Store, latest: RunRecord, trial: str) -> RunRecord:
 def _show_trial(run: Run, name: str, pictures: Path | None, *, as_json: bool) -> None:
     trial = run.trial(name)
     if as_json:
-        print_json(trial_document(trial))
+        events = run.trajectory(*run.locate(trial.case_id, trial.arm, trial.repeat), trial)
+        print_json({**trial_document(trial), "trajectory": as_data(events)})
     else:
         print_trial(run, trial)
     if pictures is not None:

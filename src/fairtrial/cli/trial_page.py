@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from shlex import quote
 from typing import Any
 
@@ -13,21 +13,19 @@ from rich.text import Text
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.cli.console import Console
-from fairtrial.cli.layout import FIRST, LOUD, QUIET, print_commands, print_facts
+from fairtrial.cli.layout import FIRST, INDENT, LOUD, QUIET, print_commands, print_facts, print_text, wrapped
+from fairtrial.cli.steps_page import IN_TERMINAL, print_steps
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.formatting import cost_fact, milliseconds, number
 from fairtrial.core.trace import ending
+from fairtrial.present.trajectory_view import trial_steps
 from fairtrial.present.word_diff import word_diff
 from fairtrial.present.words.limits import trial_limit
 from fairtrial.present.words.turns import checked_turns
 from fairtrial.store.browsing import CaseQuery, ordered_cases, positions_of
 from fairtrial.text.printable import counted, printable
 
-_INDENT = 12  # columns before a text
-_TIMELINE = 13
-_MAX_RESULT = 400
 _WIDE, _MAX_BESIDE = 118, 1000  # columns and characters with which expected and answered stand side by side
-_MOST_PRINTED = 200_000  # characters of a text, on thousands of lines
 _IN_COMMON = 0.25  # share of the words below which two texts are simply different
 _MARKS = {True: ("✓", FIRST), False: ("✗", LOUD), None: ("·", QUIET)}
 
@@ -49,7 +47,7 @@ def print_trial(run: Run, trial: TrialRecord) -> None:
         print_text(console, "tried", reason, LOUD)
     _print_judges(console, run, trial)
     _print_turns(console, trial)
-    print_calls(console, trial.trace)
+    _print_did(console, run, trial)
     _print_workspace(console, run, trial)
     _print_page(console, trial.details)
     _print_others(console, run, trial)
@@ -76,12 +74,12 @@ def _print_answer(console: Console, expected: str | None, answer: str | None) ->
         print_text(console, "expected", shown)
         print_text(console, "answered", said)
         return
-    width = (console.page_width - 2 * _INDENT - 3) // 2
-    left, right = _wrapped(console, shown, width), _wrapped(console, said, width)
+    width = (console.page_width - 2 * INDENT - 3) // 2
+    left, right = wrapped(console, shown, width), wrapped(console, said, width)
     for place in range(max(len(left), len(right))):
         cells = [own[place] if place < len(own) else Text("") for own in (left, right)]
         space = " " * (width - cells[0].cell_len + 2)
-        heads = [Text(f"{name if place == 0 else '':<{_INDENT - 1}}", QUIET) for name in ("expected", "answered")]
+        heads = [Text(f"{name if place == 0 else '':<{INDENT - 1}}", QUIET) for name in ("expected", "answered")]
         line = Text.assemble(" ", heads[0], cells[0], space, heads[1], cells[1])
         line.rstrip()
         console.print(line, soft_wrap=True)
@@ -109,25 +107,6 @@ def _marked(expected: str | None, answer: str | None) -> tuple[Text | None, Text
 
 def _cost(trial: TrialRecord) -> str:
     return "" if trial.cost_usd == 0 else cost_fact(trial.cost)
-
-
-def print_text(console: Console, name: str, text: str | Text | None, style: str = "") -> None:
-    """Print a named text as it is, broken at words and indented."""
-    if text is None:
-        return
-    whole = text if isinstance(text, Text) else Text(printable(text), style)
-    if (more := len(whole) - _MOST_PRINTED) > 0:
-        whole = whole[:_MOST_PRINTED].append(f"\n… and {more:,} more characters: --json has them all", QUIET)
-    for place, piece in enumerate(_wrapped(console, whole, max(20, console.page_width - _INDENT - 1))):
-        head = Text(f" {name if place == 0 else '':<{_INDENT - 1}}", QUIET)
-        console.print(Text.assemble(head, piece), soft_wrap=True)
-
-
-def _wrapped(console: Console, text: Text, width: int) -> list[Text]:
-    pieces = [piece for line in text.split("\n", allow_blank=True) for piece in line.wrap(console, width) or [Text("")]]
-    for piece in pieces:
-        piece.rstrip()
-    return pieces
 
 
 def _print_judges(console: Console, run: Run, trial: TrialRecord) -> None:
@@ -158,26 +137,16 @@ def _print_turns(console: Console, trial: TrialRecord) -> None:
     print_text(console, "ended", ending(trial.trace) or None)
 
 
-def print_calls(console: Console, trace: dict[str, Any] | None) -> None:
-    """Print the tool calls of an agent, one after the other on a line of time."""
-    notes, calls = _listed(trace, "left_out"), _listed(trace, "tool_calls")
-    if notes or calls:
+def _print_did(console: Console, run: Run, trial: TrialRecord) -> None:
+    """Print what the target left out, and what it did step by step."""
+    view = trial_steps(run, *run.locate(trial.case_id, trial.arm, trial.repeat), trial, size=IN_TERMINAL)
+    notes = _listed(trial.trace, "left_out")
+    if notes or view:
         console.print()
     for note in notes:
         print_text(console, "note", str(note), LOUD)
-    starts = _starts(calls)
-    for place, call in enumerate(calls):
-        head = "tools" if place == 0 else ""
-        if not isinstance(call, dict):  # a third-party agent may put anything here
-            print_text(console, head, str(call))
-            continue
-        name = f"{call.get('server') or 'built-in'}.{call.get('tool')}"
-        arguments = " ".join(str(call.get("arguments") or "").split())
-        result = " ".join(str(call.get("result") or "").split())
-        bar = f"{_bar(starts, place)}  " if starts else ""
-        failed = " failed" if call.get("error") else " did not finish" if call.get("unfinished") else ""
-        line = f"{bar}{name}({arguments}){failed}: {result[:_MAX_RESULT]}"
-        print_text(console, head, line, LOUD if call.get("error") else "")
+    if view:
+        print_steps(console, view)
 
 
 def _print_workspace(console: Console, run: Run, trial: TrialRecord) -> None:
@@ -190,7 +159,7 @@ def _print_workspace(console: Console, run: Run, trial: TrialRecord) -> None:
     print_text(console, "workspace", ", ".join(counts) or "nothing changed")
     for line in str(changes.get("diff") or "").splitlines():
         style = {"+": FIRST, "-": LOUD, "@": QUIET}.get(line[:1], "")
-        console.print(Text(f"{' ' * _INDENT}{printable(line)}", style), soft_wrap=True)
+        console.print(Text(f"{' ' * INDENT}{printable(line)}", style), soft_wrap=True)
     check = (trial.details or {}).get("check")
     if isinstance(check, dict) and check.get("output"):
         console.print()
@@ -202,26 +171,6 @@ def _print_workspace(console: Console, run: Run, trial: TrialRecord) -> None:
 def _listed(trace: dict[str, Any] | None, name: str) -> list[Any]:
     entries = (trace or {}).get(name)
     return entries if isinstance(entries, list) else []
-
-
-def _starts(calls: Sequence[Any]) -> list[float]:
-    """Return when each call began and the last one ended, in milliseconds; empty unless every duration is known."""
-    durations = [call.get("duration_ms") if isinstance(call, dict) else None for call in calls]
-    if not calls or not all(isinstance(duration, int | float) for duration in durations):
-        return []
-    starts = [0.0]
-    for duration in durations:
-        starts.append(starts[-1] + float(duration or 0.0))
-    return starts
-
-
-def _bar(starts: Sequence[float], place: int) -> str:
-    """Return a call's duration, drawn where it belongs: `0.6 s ▕   ███   ▏`."""
-    total = starts[-1] or 1.0
-    first = min(_TIMELINE - 1, round(_TIMELINE * starts[place] / total))
-    length = max(1, round(_TIMELINE * (starts[place + 1] - starts[place]) / total))
-    drawn = f"{' ' * first}{'█' * length}"[:_TIMELINE]
-    return f"{milliseconds(starts[place + 1] - starts[place]):>6} ▕{drawn:<{_TIMELINE}}▏"
 
 
 def _print_page(console: Console, details: dict[str, Any] | None) -> None:
@@ -236,7 +185,7 @@ def _print_page(console: Console, details: dict[str, Any] | None) -> None:
         for check in page["checks"]
     ]
     for place, (passed, words) in enumerate([*checks, *((p["passed"], p["words"]) for p in page["probes"])]):
-        head = Text(f" {'page' if place == 0 else '':<{_INDENT - 1}}", QUIET)
+        head = Text(f" {'page' if place == 0 else '':<{INDENT - 1}}", QUIET)
         console.print(Text.assemble(head, _MARKS[passed], f" {printable(words)}"), soft_wrap=True)
 
 

@@ -7,6 +7,7 @@ which is written anew whenever there is something new; `fairtrial show --session
 from __future__ import annotations
 
 import asyncio
+import glob
 import os
 import time
 from collections.abc import AsyncIterator, Callable
@@ -126,6 +127,13 @@ def open_sessions(folder: Path) -> list[SessionState]:
     """Return the sessions of a run that have not ended: those under way, and those that were interrupted."""
     states = map(_read, sorted(folder.glob("*.json")))
     return sorted((state for state in states if state), key=lambda state: state.started_at)
+
+
+def open_session(folder: Path, case_id: str, arm: str, repeat: int) -> SessionState | None:
+    """Return the session of one trial, if it has not ended; repeats count from 1."""
+    states = map(_read, sorted(folder.glob(f"{glob.escape(kept_name(case_id, ''))}*.json")))
+    wanted = (case_id, arm, repeat)
+    return next((state for state in states if state and (state.case_id, state.arm, state.repeat) == wanted), None)
 
 
 def _read(file: Path) -> SessionState | None:

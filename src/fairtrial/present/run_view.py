@@ -27,6 +27,7 @@ from fairtrial.present.figures import (
 from fairtrial.present.figures.arms import drawn_metrics
 from fairtrial.present.figures.leaders import Figure
 from fairtrial.present.words.arm_notes import arm_lines, notes
+from fairtrial.present.words.causes import CausesWords
 from fairtrial.present.words.comparisons import brief_lines, detail_lines, p_words, sentence, subject_line
 from fairtrial.present.words.kinds import NOTE, kind_tables, more_text, report_text
 from fairtrial.present.words.leaderboards import decided_words, headline_parts, settle_words
@@ -74,12 +75,14 @@ class RunView:
         self.arm_lines = _arm_lines(summary, equipped=numbers.tools is not None)
         self.notes = notes(summary)
         self.failures = [failure_line(failure) for failure in summary.failures[:_MOST_FAILURES]]
+        self.fails = any(arm.failed or arm.unscored or (arm.aggregate.mean or 0.0) < 1 for arm in summary.arms)
         self.more_failures = max(0, len(summary.failures) - _MOST_FAILURES)
         self.noise = noise_words(summary.arms) if _noise_is_known(summary) else ""
         self.variables = variables(run)
         # What a report has at once, and a page when it is asked for.
         self.status, self.pairs = "", PairsView()
         self.ranking: Figure | None = None
+        self.causes: CausesWords | None = None
         self.figures: list[Figure] = []
 
 

@@ -19,12 +19,15 @@ from fairtrial.analyse.stored_run import JudgeComment, TrialRecord
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.formatting import money
+from fairtrial.present.trajectory_view import Slice, trial_steps
 from fairtrial.present.words.limits import trial_limit
+from fairtrial.present.words.steps import StepWords, left_words
 
 MAX_BYTES = 3_000_000  # of compressed answers in one file; the whole page stays below 5 MB
 _TEXT_LENGTHS = (100_000, 4000, 1500, 600, 250, 100, 0)
 _PIECE = 500_000  # bytes of a piece before it is compressed
 _SNIPPET = 160
+_MOST_STEPS = 200  # of one trial
 _MOST_ANSWERS = 20_000  # to one case, of all arms
 
 Judged = tuple[TrialRecord, list[JudgeComment]]
@@ -80,7 +83,7 @@ def pieces_of(run: Run, arms: Sequence[str], length: int = _TEXT_LENGTHS[0]) -> 
     for _, group in groupby(run.judged_trials(), key=lambda item: item[0].case_id):
         trials = list(group)
         index.append(_entry(trials, columns, number))
-        texts.append(msgspec.json.encode(_texts(trials, columns, length)))
+        texts.append(msgspec.json.encode(_texts(run, trials, columns, length)))
         size += len(texts[-1])
         if size > _PIECE:
             yield _compressed(texts)
@@ -108,29 +111,59 @@ def _entry(trials: Sequence[Judged], columns: dict[str, int], piece: int) -> lis
     return [case.case_id, _cut(case.input, _SNIPPET), kinds, piece, scores]
 
 
-def _texts(trials: Sequence[Judged], columns: dict[str, int], length: int) -> dict[str, Any]:
+def _texts(run: Run, trials: Sequence[Judged], columns: dict[str, int], length: int) -> dict[str, Any]:
     case = trials[0][0]
     return {
         "input": _cut(case.input, length),
         "expected": _cut(show_expected(case.expected) or None, length),
-        "trials": [_trial(trial, columns[trial.arm], verdicts, length) for trial, verdicts in trials],
+        "trials": [_trial(run, trial, columns[trial.arm], verdicts, length) for trial, verdicts in trials],
     }
 
 
-def _trial(trial: TrialRecord, arm: int, verdicts: list[JudgeComment], length: int) -> list[Any]:
-    """List arm, repeat, score or status, answer, notes, facts, verdicts, tool calls, diff; drop empty ones."""
+def _trial(run: Run, trial: TrialRecord, arm: int, verdicts: list[JudgeComment], length: int) -> list[Any]:
+    """List arm, repeat, score or status, answer, notes, facts, verdicts, steps, diff; drop empty ones."""
     score = trial.status if trial.score is None else round(100 * trial.score, 2)
     answer = trial.answer if trial.answer is not None else trial.failure_message
     noted = trial.notes if trial.score is not None else trial.unscored_message
     note = "; ".join(filter(None, [trial_limit(trial), noted])) or None
     cost = None if trial.cost_usd == 0 else money(trial.cost)
     facts = [trial.trial_id[:12], trial.model, _rounded(trial.latency_ms), cost, trial.completion_tokens]
-    calls = (trial.trace or {}).get("tool_calls") or [] if length else []
-    call_texts = [_cut(msgspec.json.encode(call).decode(), max(200, length // 4)) for call in calls]
     diff = _cut(str(((trial.trace or {}).get("workspace") or {}).get("diff") or ""), length)
     comments = [(judge, _points(value), _cut(text, length)) for judge, value, text in verdicts]
-    items = [arm, trial.repeat, score, _cut(answer, length), _cut(note, length), facts, comments, call_texts, diff]
+    items = [
+        arm,
+        trial.repeat,
+        score,
+        _cut(answer, length),
+        _cut(note, length),
+        facts,
+        comments,
+        _steps(run, trial, length),
+        diff,
+    ]
     while items and not items[-1]:
+        items.pop()
+    return items
+
+
+def _steps(run: Run, trial: TrialRecord, length: int) -> list[Any]:
+    """List headline, what is not known of each turn, how many steps are left out, and the steps."""
+    if not length:
+        return []
+    size = Slice(most=_MOST_STEPS, characters=4 * length, longest=max(200, length // 4))
+    view = trial_steps(run, *run.locate(trial.case_id, trial.arm, trial.repeat), trial, size=size)
+    if view is None:
+        return []
+    left = left_words(view.after_count) if view.after else ""
+    return [view.headline, view.unknown, left, view.turns, [_step(step) for step in view.steps]]
+
+
+def _step(step: StepWords) -> list[Any]:
+    """List number, turn, kind, name, what it comes to, state, result, source, duration, depth, texts, mark, time."""
+    texts = [(text.name, text.text + ("…" if text.more else "")) for text in step.texts]
+    head = [step.number, step.turn, step.kind, step.name, step.brief, step.state, step.gave, step.source]
+    items = [*head, step.took, step.depth, texts, step.mark, step.begun]
+    while not items[-1]:
         items.pop()
     return items
 

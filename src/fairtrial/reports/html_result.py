@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from fairtrial.analyse.causes import causes
 from fairtrial.analyse.compare import compared
 from fairtrial.analyse.overview import Overview
 from fairtrial.analyse.run import Run
@@ -18,6 +19,7 @@ from fairtrial.core.experiment import Arm
 from fairtrial.present.figures import Links
 from fairtrial.present.run_view import RunView, pairs_view
 from fairtrial.present.words.cases import case_findings
+from fairtrial.present.words.causes import causes_words
 from fairtrial.present.words.leaderboards import headline
 from fairtrial.present.words.runs import sent_text
 from fairtrial.reports.html_figures import figures, ranking
@@ -60,6 +62,7 @@ def _view(run: Run, numbers: ResultNumbers, order: list[str]) -> RunView:
     """Return what the page of a run shows, and what that page loads or links to."""
     view = RunView(run, numbers, _links(order))
     comparisons = compared(run, detailed=MOST_PAIRS)
+    view.causes = causes_words(causes(run))
     view.status = _unfinished(numbers.summary)
     view.ranking = ranking(run)
     view.figures = figures(run, numbers.summary, order)

@@ -10,6 +10,7 @@ import msgspec
 
 from fairtrial.analyse.asked import AskedCases
 from fairtrial.analyse.cases import CaseResult, case_results
+from fairtrial.analyse.causes import Causes
 from fairtrial.analyse.comparison import Comparison, Comparisons
 from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.gate_plan import AgainstItself, GatePlan
@@ -306,6 +307,15 @@ def trial_document(trial: TrialRecord) -> dict[str, Any]:
     """Return one trial: its score is 0–100, its repeat counts from 1, and its time is ISO 8601."""
     fields = msgspec.structs.asdict(trial)
     return {**fields, "score": points(trial.score), "started_at": iso_time(trial.started_at)}
+
+
+def causes_document(causes: Causes) -> dict[str, Any]:
+    """Return the failures of a run by cause, with the first trials of each; repeats count from 1."""
+    document: dict[str, Any] = msgspec.to_builtins(causes)
+    for cause in document["groups"]:
+        for trial in cause["trials"]:
+            del trial["place"]
+    return document
 
 
 def late_document(run: Run) -> dict[str, Any]:

@@ -7,12 +7,18 @@ import re
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # Control characters, characters that change the text direction, and line breaks.
 _NOT_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _COMMAND = re.compile(r"^([^\S\n]*):(?=:)|##(?=\[)", re.MULTILINE)
 
 
 def printable(text: str) -> str:
     """Replace control characters, so that they cannot move the cursor or set colours."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def level(text: str) -> str:
+    """Replace characters that change the direction of what follows: they make a text look like another one."""
+    return _DIRECTION.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def paired(text: str) -> str:

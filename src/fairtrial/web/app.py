@@ -37,15 +37,17 @@ from fairtrial.web.runs import Runs
 from fairtrial.web.section import Section
 from fairtrial.web.series import SeriesPages
 from fairtrial.web.share import SharePages
+from fairtrial.web.side_by_side import SideBySide
 from fairtrial.web.site import PAGES, Site
+from fairtrial.web.steps import Steps
 from fairtrial.web.suites import Suites
 from fairtrial.web.tasks import report
 from fairtrial.web.trials import Trials
 from fairtrial.web.votes import Votes
 
 SECTIONS: tuple[Any, ...] = (
-    Home, Suites, NewRun, Live, Runs, SeriesPages, Trials, Compare, Plan, Board, Arena, Votes, LabelPages, Judges,
-    SharePages,
+    Home, Suites, NewRun, Live, Runs, SeriesPages, Trials, Steps, SideBySide, Compare, Plan, Board, Arena, Votes,
+    LabelPages, Judges, SharePages,
 )  # fmt: skip
 
 

@@ -36,6 +36,7 @@ from fairtrial.store.browsing import RunQuery
 from fairtrial.web.cache import patience
 from fairtrial.web.grid import page_number, pager
 from fairtrial.web.numbers import CaseDifference, Compared, PairCases, comparison
+from fairtrial.web.places import address_of, pair_address
 from fairtrial.web.site import Site, url
 
 _RECENT = 60
@@ -198,10 +199,8 @@ class Compare:
                     "expected": show_expected(question.expected),
                     "answers": [trial.answer or trial.failure_message or "" if trial else "" for trial in trials],
                     "notes": [trial.notes or "" if trial else "" for trial in trials],
-                    "addresses": [
-                        f"/runs/{run}/cases/{place.case + 1}/{place.arm + 1}/1"
-                        for run, place in zip(cases.runs, places, strict=True)
-                    ],
+                    "pair": pair_address(cases.runs, places) if any(t and t.tool_calls for t in trials) else "",
+                    "addresses": [address_of(run, place) for run, place in zip(cases.runs, places, strict=True)],
                 }
             )
         return shown

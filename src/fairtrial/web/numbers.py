@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from fairtrial.analyse.battles import By
+from fairtrial.analyse.causes import Causes, causes
 from fairtrial.analyse.compare import compare, compared
 from fairtrial.analyse.comparison import Comparisons
 from fairtrial.analyse.labels import ArmLabels, arm_labels
@@ -74,6 +75,11 @@ class RunVariance(msgspec.Struct):
 def run_variance(runs: Sequence[Run]) -> RunVariance:
     """Return the variance of every arm of one run."""
     return RunVariance(arm_variances(runs[0]))
+
+
+def run_causes(runs: Sequence[Run]) -> Causes:
+    """Return the failures of one run by cause."""
+    return causes(runs[0])
 
 
 class RunDetails(msgspec.Struct):

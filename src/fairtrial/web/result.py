@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairtrial.analyse.causes import Causes
 from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
+from fairtrial.core.place import Place
 from fairtrial.present.figures import Links, variance_figure
 from fairtrial.present.run_view import PairsView, RunView, pairs_view
+from fairtrial.present.words.causes import CausesWords, causes_words
 from fairtrial.present.words.planning import VARIANCE_COLUMNS, variance_cells
 from fairtrial.web import numbers
 from fairtrial.web.cache import NumberCache
 from fairtrial.web.numbers import RunDetails, RunNumbers, RunVariance
+from fairtrial.web.places import address_of
 from fairtrial.web.site import url
 
 _MAX_LIVE_TRIALS = 20_000  # a larger run in progress shows means only; its analysis waits for its end
@@ -58,6 +62,12 @@ def variance_of(cache: NumberCache, run: Run, *, wait: float) -> dict[str, Any] 
     }
 
 
+def causes_of(cache: NumberCache, run: Run, *, wait: float) -> CausesWords | None:
+    """Return what went wrong, by cause, with links to the trials; None until they have been looked into."""
+    found = cache.get(f"causes/{run.id}", [run], Causes, numbers.run_causes, wait=wait)
+    return None if found is None else causes_words(found, lambda trial: address_of(run.id, Place(*trial.place)))
+
+
 def run_links(run: Run) -> Links:
     """Return where the arms and pairs of a run lead: to its grid, sorted by the arm, and to their comparison."""
     positions = {arm.name: str(arm.position) for arm in run.plan_arms}
@@ -70,4 +80,5 @@ def run_links(run: Run) -> Links:
         compare=f"/compare?runs={run.id}",
         plan=url("/plan", run=run.id),
         variance=f"/runs/{run.id}/variance",
+        causes=f"/runs/{run.id}/causes",
     )

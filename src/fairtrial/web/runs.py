@@ -27,7 +27,7 @@ from fairtrial.web.files import suite_files
 from fairtrial.web.grid import grid, page_number, pager
 from fairtrial.web.live import progress_of
 from fairtrial.web.numbers import RunNumbers, has_waiting
-from fairtrial.web.result import details_of, numbers_of, result_of, variance_of
+from fairtrial.web.result import causes_of, details_of, numbers_of, result_of, variance_of
 from fairtrial.web.series import series_state
 from fairtrial.web.site import Site, form_view, go_to, url
 from fairtrial.web.tasks import Task
@@ -50,6 +50,7 @@ class Runs:
             Route("/runs/{run}/result", self._result),
             Route("/runs/{run}/details", self._details),
             Route("/runs/{run}/variance", self._variance),
+            Route("/runs/{run}/causes", self._causes),
             Route("/runs/{run}/stop", form_view(self._stop), methods=["POST"]),
             Route("/runs/{run}/resume", form_view(partial(self._continue, mode="resume")), methods=["POST"]),
             Route("/runs/{run}/retry", form_view(partial(self._continue, mode="retry")), methods=["POST"]),
@@ -134,6 +135,11 @@ class Runs:
         run = self._site.run(request.path_params["run"])
         details = details_of(self._site.cache, run, wait=LONG)
         return self._site.page(request, "parts/run_details.html.j2", run=run.record, details=details)
+
+    def _causes(self, request: Request) -> Response:
+        run = self._site.run(request.path_params["run"])
+        causes = causes_of(self._site.cache, run, wait=LONG)
+        return self._site.page(request, "parts/run_causes.html.j2", run=run.record, causes=causes)
 
     def _variance(self, request: Request) -> Response:
         run = self._site.run(request.path_params["run"])

@@ -6,7 +6,6 @@ import re
 from typing import Any, NamedTuple
 
 import msgspec
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -14,7 +13,6 @@ from starlette.routing import Route
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.sent import transcript
 from fairtrial.analyse.stored_run import TrialRecord
-from fairtrial.core.errors import FairtrialError
 from fairtrial.core.experiment import show_expected
 from fairtrial.core.place import Place
 from fairtrial.core.trace import ending
@@ -22,8 +20,10 @@ from fairtrial.present.word_diff import word_diff
 from fairtrial.present.words.turns import checked_turns
 from fairtrial.store import browsing
 from fairtrial.store.files import attachments, contents
-from fairtrial.web.grid import case_query, is_position
+from fairtrial.web.grid import case_query
+from fairtrial.web.places import case_of, place_in, positions_in
 from fairtrial.web.site import Site, url
+from fairtrial.web.steps import steps_of
 from fairtrial.webpage.extract import extract
 from fairtrial.webpage.looking import is_unresponsive
 from fairtrial.webpage.seal import SANDBOX
@@ -45,8 +45,8 @@ class Trials:
 
     def _case(self, request: Request) -> Response:
         """Show the same case under every arm, side by side."""
-        run, (position,) = self._site.run(request.path_params["run"]), _positions(request, "case")
-        case = _case_of(run, position)
+        run, (position,) = self._site.run(request.path_params["run"]), positions_in(request, "case")
+        case = case_of(run, position)
         most = max(1, min(_MAX_REPEATS, _MAX_SHOWN // len(run.plan_arms)))
         places = [Place(position, arm.position, repeat) for arm in run.plan_arms for repeat in range(most)]
         stored = {cell.arm: cell.trials for cell in browsing.cells(run.store, run.record, [position])}
@@ -73,10 +73,8 @@ class Trials:
 
     def _trial(self, request: Request) -> Response:
         run = self._site.run(request.path_params["run"])
-        place = Place(*_positions(request, "case", "arm", "repeat"))
-        case = _case_of(run, place.case)
-        if not 0 <= place.arm < len(run.plan_arms) or place.repeat < 0:
-            raise FairtrialError(f"run {run.id} has no such trial")
+        place = place_in(run, request)
+        case = case_of(run, place.case)
         trial = run.trial_at(place)
         arm = run.plan_arms[place.arm]
         return self._site.page(
@@ -93,7 +91,7 @@ class Trials:
             prompt=trial.input if trial else transcript(arm, case, place.repeat),
             chat=run.chat_at(place, case),
             attached=[file.name for file in case.attach],
-            tools=_timeline(trial),
+            **steps_of(run, place, case, trial, request.query_params),
             judgements=run.judgements_at(place) if trial else [],
             difference=word_diff(show_expected(trial.expected), trial.answer) if trial else None,
             parts=[part for show in self._site.trial_parts if trial and (part := show(case, trial))],
@@ -149,20 +147,6 @@ _MOST_NEAR = 20  # repeats before and after one that a page leads to
 _GLIMPSE = 200  # characters of another arm's answer
 
 
-def _positions(request: Request, *names: str) -> list[int]:
-    """Return positions from an address, where they count from 1, as positions that count from 0."""
-    texts = [request.path_params[name] for name in names]
-    if not all(is_position(text) for text in texts):
-        raise HTTPException(404)
-    return [int(text) - 1 for text in texts]
-
-
-def _case_of(run: Run, position: int) -> Any:
-    if not 0 <= position < run.plan.case_count:
-        raise FairtrialError(f"run {run.id} has no case {position + 1}, only {run.plan.case_count} cases")
-    return run.store.cases(run.plan.id, position, 1)[0]
-
-
 class _ShortenedTrial(NamedTuple):
     """A trial, with its answer shortened to what a page can show."""
 
@@ -177,44 +161,3 @@ def _shortened(trial: TrialRecord) -> _ShortenedTrial:
     # The record has no more of it either: a page with many answers would hold all of them.
     record = msgspec.structs.replace(trial, answer=shown) if cut else trial
     return _ShortenedTrial(record, shown, cut)
-
-
-class ToolStep(NamedTuple):
-    """One call of a tool: when it began and how long it took, in percent of the trial, and what is known about it."""
-
-    name: str
-    start: float
-    width: float
-    failed: bool
-    words: str
-    arguments: Any
-    result: str
-
-
-def _timeline(trial: TrialRecord | None) -> list[ToolStep]:
-    """Return the tool calls of a trial in order. Calls whose times are not known follow each other."""
-    calls = (trial.trace or {}).get("tool_calls") if trial else None
-    known = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    durations = [_milliseconds(call.get("duration_ms")) for call in known]
-    whole = max(trial.latency_ms or 0.0 if trial else 0.0, sum(durations), 1.0)
-    steps, at = [], 0.0
-    for call, duration in zip(known, durations, strict=True):
-        start = _milliseconds(call.get("started_ms")) or at
-        at = start + duration
-        state = "failed" if call.get("error") else "returned no result" if call.get("unfinished") else ""
-        steps.append(
-            ToolStep(
-                f"{call.get('server') or 'built-in'}.{call.get('tool')}",
-                min(98.0, 100 * start / whole),
-                max(1.5, min(100.0, 100 * duration / whole)),
-                bool(state),
-                state or (f"{duration:,.0f} ms" if duration else ""),
-                call.get("arguments") or "",
-                str(call.get("result") or ""),
-            )
-        )
-    return steps
-
-
-def _milliseconds(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) and value > 0 else 0.0

@@ -44,6 +44,7 @@ class Links(NamedTuple):
     compare: str = ""
     plan: str = ""
     variance: str = ""
+    causes: str = ""
 
 
 class _HasDifference(Protocol):

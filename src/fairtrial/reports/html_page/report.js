@@ -204,15 +204,54 @@
   const details = (texts, trials, name) => [
     ...part("Question", texts.input),
     ...part("Expected", texts.expected),
-    ...trials.flatMap(([, repeat, score, answer, note, facts, verdicts, calls, diff]) => [
+    ...trials.flatMap(([, repeat, score, answer, note, facts, verdicts, steps, diff]) => [
       ...part(`${score === "failed" ? "Failure" : "Answer"} of ${name}${trials.length > 1 ? `, repeat ${repeat}` : ""}`, answer),
       ...part("Score", note ? `${shown(score)}: ${note}` : shown(score)),
       ...(verdicts || []).flatMap(([judge, value, said]) => part(`Judge ${judge}`, `${value === null ? "no verdict" : value}: ${said}`)),
-      ...(calls || []).flatMap((call) => part("Tool call", call)),
+      ...stepsOf(steps || []),
       ...(diff ? part("Changes in its workspace", diff) : []),
       factsOf(facts || []),
     ]),
   ];
+  // The same steps as on the page of a trial, in the same order, with the same classes.
+  const stepsOf = ([headline, unknown, left, turns, steps]) => {
+    if (!steps) return [];
+    const list = element("ol", null, "steps");
+    let last = 0;
+    for (const step of steps) {
+      const turn = step[1];
+      if (turn !== last && (turns > 1 || unknown[turn])) {
+        const head = element("li", null, "turn");
+        if (turns > 1) head.append(element("h4", `Turn ${turn}`));
+        if (unknown[turn]) head.append(element("span", unknown[turn], "pill"));
+        list.append(head);
+      }
+      last = turn;
+      list.append(stepOf(step));
+    }
+    return [element("strong", `What it did: ${headline}`), list, ...(left ? [element("p", left, "mute")] : [])];
+  };
+  const stepOf = ([number, , kind, name, brief, state, gave, source, took, depth, texts, mark, begun]) => {
+    const row = element("li", null, `step is-${kind}${mark ? " wrong" : ""} d${Math.min(depth || 0, 4)}`);
+    const line = element(texts?.length ? "summary" : "p");
+    line.append(element("b", name, "who"), " ", element("span", brief, "brief"));
+    if (state) line.append(" ", element("span", state, "pill behind"));
+    if (source) line.append(" ", element("span", source, "pill"));
+    if (gave) line.append(" ", element("span", gave, "gave"));
+    const what = element("div", null, "what");
+    if (texts?.length) {
+      const fold = element("details");
+      fold.append(line, ...texts.flatMap(([label, text]) => {
+        const box = element("pre", text);
+        box.tabIndex = 0;
+        box.dir = "auto";
+        return label ? [element("small", label, "mute"), box] : [box];
+      }));
+      what.append(fold);
+    } else what.append(line);
+    row.append(element("span", `e${number}`, "at"), element("span", begun, "clock"), what, element("span", took, "took"));
+    return row;
+  };
   const factsOf = ([id, model, latency, cost, tokens]) => {
     const list = element("dl", null, "pairs");
     const rows = [["trial", id], ["model", model], ["latency, ms", latency], ["cost", cost], ["tokens written", tokens]];
