@@ -50,6 +50,7 @@ CALLS = {
     "import_results": lambda: ft.import_results(
         [{"id": "a", "model": "m", "correct": 1}], case="id", arm="model", score="correct"
     ),
+    "import_log": lambda: ft.import_log(LOG),
 }
 
 

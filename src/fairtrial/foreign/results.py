@@ -69,6 +69,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     weight: float = 1.0
     metadata: dict[str, Any] = {}
+    arms: tuple[str, ...] = ()  # that were asked; empty: all
 
 
 class Contestant(msgspec.Struct, frozen=True, kw_only=True):

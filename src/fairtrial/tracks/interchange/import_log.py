@@ -333,6 +333,7 @@ def _case_of(question: Question, position: int) -> Case:
         difficulty=question.difficulty,
         cluster=question.cluster,
         metadata=question.metadata or None,
+        targets=question.arms,
         position=position,
     )
 

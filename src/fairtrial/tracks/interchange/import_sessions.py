@@ -58,6 +58,7 @@ class _Group:
         self.names: set[str] = set()
         self.arms: dict[str, Contestant] = {}
         self.metrics: dict[str, None] = {}
+        self.asked: dict[str, dict[str, None]] = {}  # the arms of each case
         self.unknown: Counter[str] = Counter()
         self.ids: list[str] = []
         self.sessions = self.cut = 0
@@ -71,6 +72,7 @@ class _Group:
         self.folders.add(session.folder)
         arm = arm_name(session)
         self.arms.setdefault(arm, _contestant(arm, session))
+        self.asked.setdefault(case_of(session), {})[arm] = None
         self.metrics |= dict.fromkeys(session.scores)
         self.unknown.update(session.unknown)
         self.ids.append(session.id)
@@ -220,11 +222,14 @@ def _log(group: _Group, key: str, files: Sequence[_File], group_by: GroupBy | No
     name = shown or (next(iter(folders)) if len(folders) == 1 else "sessions")
     by_folder = len(folders) > 1
 
+    def arms_of(case: str) -> tuple[str, ...]:
+        return tuple(group.asked[case]) if len(group.asked[case]) < len(group.arms) else ()
+
     def samples() -> Iterator[Sample]:
         for file in order:
             for session in file.sessions():
                 if case_of(session) and _KEYS[group_by](session) == key:
-                    yield _sample(session, by_folder=by_folder)
+                    yield _sample(session, arms_of(case_of(session)), by_folder=by_folder)
 
     ids = hashlib.sha256("\n".join(sorted(group.ids)).encode()).hexdigest()
     return Log(
@@ -277,7 +282,7 @@ def case_of(session: LoggedSession) -> str:
     return name_of(f"{words or 'session'}-{hashlib.sha256(text.encode()).hexdigest()[:6]}")
 
 
-def _sample(session: LoggedSession, *, by_folder: bool) -> Sample:
+def _sample(session: LoggedSession, arms: tuple[str, ...], *, by_folder: bool) -> Sample:
     metadata = dict(session.metadata)
     turns = max((event.turn for event in session.events), default=1)
     where = {"folder": _base(session.folder), "branch": name_of(session.branch), "version": name_of(session.version)}
@@ -289,6 +294,7 @@ def _sample(session: LoggedSession, *, by_folder: bool) -> Sample:
             input=said[0] if said else "",
             category=_base(session.folder) or None if by_folder else None,
             metadata=metadata,
+            arms=arms,
         ),
         arm=arm_name(session),
         repeat=session.repeat,

@@ -122,10 +122,10 @@ class _Writer:
         if first.at is not None:
             document["timestamp"] = iso_time(self._began[first.turn] + first.at)
         if step.other is not None:
-            return {**document, "message": shown(step.other.event), "extra": {OURS: {"event": step.other.data()}}}
+            return {**document, "message": shown(step.other.event), "extra": {OURS: {"event": step.other.data("text")}}}
         if step.source != "agent":
             assert step.message is not None
-            extra = {OURS: {"event": step.message.data()}}
+            extra = {OURS: {"event": step.message.data("text")}}
             return {**document, "message": step.message.event.text, "extra": extra}
         return {**document, **self._of_agent(step)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,10 @@ from fairtrial.foreign.source import MAX_LINE, Reading, Source, decode
 from fairtrial.tracks.interchange.values import dict_of, list_of
 
 _MCP = "mcp__"
+# What programs put before the first question, as if the user said it.
+_CONTEXT = re.compile(
+    r"\s*(<(environment_context|user_instructions|session_context|state_snapshot|INSTRUCTIONS)[ >]|# AGENTS\.md )"
+)
 
 
 def entries(source: Source, chronicle: Chronicle) -> Iterator[dict[str, Any]]:
@@ -68,6 +73,11 @@ def _text_of_part(part: Any) -> str:
         return text
     kind = dict_of(part).get("type")
     return f"[{kind}]" if isinstance(kind, str) else ""
+
+
+def is_context(text: str) -> bool:
+    """Return whether a program says this in its user's name: where it runs, which instructions there are."""
+    return _CONTEXT.match(text) is not None
 
 
 def split_tool(name: str) -> tuple[str | None, str]:

@@ -14,7 +14,7 @@ from fairtrial.core.events import Event, read_events
 from fairtrial.foreign.chronicle import Chronicle
 from fairtrial.foreign.logs import LoggedSession
 from fairtrial.foreign.source import Source
-from fairtrial.tracks.interchange.logs._lines import entries, split_tool, text_in, tolerant
+from fairtrial.tracks.interchange.logs._lines import entries, is_context, split_tool, text_in, tolerant
 from fairtrial.tracks.interchange.values import (
     clean_text,
     count_of,
@@ -142,12 +142,12 @@ class _Trajectory:
         if source == "agent":
             self._agent(step, at, text, within)
         elif ours:
-            self._add(ours.get("event"))
+            self._add(ours.get("event"), text=text)
             if "system" in ours:
                 told.system = text
-        elif source == "user":
+        elif source == "user" and not is_context(text):
             told.ask(text, at, within=within)
-        elif source == "system":
+        elif source in ("system", "user"):
             told.instruct(text, at, within=within)
         else:
             told.skip(f"source {name_of(source)}")

@@ -157,7 +157,7 @@ class _Session:
         others = [block for block in list_of(content) if dict_of(block).get("type") != "tool_result"]
         text = content if isinstance(content, str) else text_in(others)
         if entry.get("isCompactSummary"):
-            self.chronicle.note(f"{_COMPACTED}\n{text}", at, within=within)
+            self.chronicle.instruct(text, at, within=within)  # what is left of the context
         elif dict_of(entry.get("origin")).get("kind"):
             self.chronicle.instruct(text, at, within=within)  # such as that a subagent is done: no user says it
         elif text.startswith(_INTERRUPTED):

@@ -14,7 +14,7 @@ from fairtrial.core.answer import Usage
 from fairtrial.foreign.chronicle import Chronicle
 from fairtrial.foreign.logs import LoggedSession
 from fairtrial.foreign.source import Source
-from fairtrial.tracks.interchange.logs._lines import entries, split_tool, text_in, tolerant
+from fairtrial.tracks.interchange.logs._lines import entries, is_context, split_tool, text_in, tolerant
 from fairtrial.tracks.interchange.values import count_of, dict_of, list_of, name_of, number_of, seconds_of, text_of
 
 _SILENT = frozenset({"world_state", "token_usage_record", "inter_agent_communication_metadata", "ghost_snapshot"})
@@ -24,7 +24,6 @@ _QUIET = frozenset({
     "mcp_tool_call_begin", "patch_apply_begin", "turn_diff", "plan_update", "web_search_begin", "web_search_end",
     "session_configured", "background_event", "entered_review_mode", "exited_review_mode", "view_image_tool_call",
 })  # fmt: skip
-_CONTEXT = re.compile(r"\s*(<[a-zA-Z_]+[ >]|# AGENTS\.md instructions)")
 _EXIT = re.compile(r"Process exited with code (-?\d+)|^Exit code: (-?\d+)", re.MULTILINE)
 _REJECTED = re.compile(r"Rejected\(|rejected by user|execution denied", re.IGNORECASE)
 _HOW = {"add": "added", "delete": "removed", "update": "modified"}
@@ -129,7 +128,7 @@ class _Rollout:
 
     def _message(self, item: dict[str, Any], at: float | None) -> None:
         role, text = str(item.get("role")), text_in(item.get("content"))
-        if role == "assistant" or (role == "user" and not _CONTEXT.match(text)):
+        if role == "assistant" or (role == "user" and not is_context(text)):
             self._said(role, text, at, shown=False)
 
     def _call(self, kind: str, item: dict[str, Any], at: float | None) -> None:

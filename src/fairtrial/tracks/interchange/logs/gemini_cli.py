@@ -11,11 +11,10 @@ from fairtrial.core.answer import Usage
 from fairtrial.foreign.chronicle import Chronicle
 from fairtrial.foreign.logs import LoggedSession
 from fairtrial.foreign.source import Source
-from fairtrial.tracks.interchange.logs._lines import entries, split_tool, text_in, tolerant
+from fairtrial.tracks.interchange.logs._lines import entries, is_context, split_tool, text_in, tolerant
 from fairtrial.tracks.interchange.values import count_of, dict_of, list_of, name_of, seconds_of, text_of
 
 _SESSION = {"sessionId", "projectHash"}
-_CONTEXT = ("<session_context>", "<state_snapshot>")
 _SERVER = re.compile(r"^(?P<tool>.+) \((?P<server>.+) MCP Server\)$")
 _ROOT = ".project_root"  # beside `chats`: the folder in which the agent worked
 _MAX_ROOT = 4096
@@ -78,7 +77,10 @@ class _Chat:
         known = self._messages.setdefault(name, {})
         if message.get("type") == "message_update":
             message = {key: value for key, value in message.items() if key != "type"}
+        when = known.get("timestamp")  # a session that goes on has its messages again, with the time of then
         known.update(message)
+        if when is not None:
+            known["timestamp"] = when
 
     def _rewind(self, name: str) -> None:
         names = list(self._messages)
@@ -97,7 +99,7 @@ class _Chat:
             self._answer(message, at)
         elif kind == "user":
             text = text_in(_texts(message.get("content")))
-            if not text.startswith(_CONTEXT):  # what the program says first; results of tools are with their calls
+            if not is_context(text):  # what the program says first; results of tools are with their calls
                 told.ask(text, at)
         elif kind in ("info", "warning"):
             told.note(text_in(_texts(message.get("content"))), at)

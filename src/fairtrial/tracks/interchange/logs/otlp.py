@@ -194,7 +194,7 @@ class _Traced:
             for call in aside.tool_calls:
                 self._tool(span, call.tool, call.arguments, call.result, within)
             return
-        said = span_call(span.attributes, span.events)
+        said = span_call(span.attributes, span.events, id=span.id)
         if said is None:
             return
         told = self.chronicle
