@@ -89,16 +89,21 @@ FORMS = ("lines", "folder", "spans")
 
 
 @pytest.fixture
-async def agents(run_suite):
+async def agents(tmp_path):
     """A run with an agent, a model whose calls fail, and plain questions under a system prompt."""
     down = {"id": "down", "target": "mock:echo", "options": {"faults": {"500": 1.0}}}
-    return await run_suite(
-        targets=[ft.Target(acting, id="acting") if hasattr(ft, "Target") else {"target": acting, "id": "acting"}, "mock:echo", down],
-        system="Answer briefly.",
-        scorer="contains",
-        retry={"attempts": 1},
-        cases=[{"id": "one/é", "input": "Do it.", "expected": "Twice."}, {"id": "two", "input": "Do it again.", "expected": "Do"}],
-    )  # fmt: skip
+    suite = {
+        "name": "acts",
+        "targets": [acting, "mock:echo", down],
+        "system": "Answer briefly.",
+        "scorer": "contains",
+        "retry": {"attempts": 1},
+        "cases": [
+            {"id": "one/é", "input": "Do it.", "expected": "Twice."},
+            {"id": "two", "input": "Do it again.", "expected": "Do"},
+        ],
+    }
+    return await ft.arun(suite, store=str(tmp_path / "agents.db"), progress=False)
 
 
 @pytest.fixture

@@ -292,6 +292,7 @@ def take_trial(told: Chronicle, ours: dict[str, Any]) -> None:
         "worked_ms": number_of(ours.get("latency_ms")),
         "started_at": seconds_of(ours.get("started_at")),
     }
+    told.cost_usd = number_of(ours.get("cost_usd")) if "cost_usd" in ours else told.cost_usd
     failure = dict_of(ours.get("failure"))
     if failure.get("kind"):
         told.failure = Failure(kind=name_of(failure["kind"]), message=clean_text(failure.get("message")))
