@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.answer import Failure, Usage
+from fairtrial.core.errors import FairtrialError
 from fairtrial.core.events import Event, read_events
 from fairtrial.foreign.chronicle import Chronicle
 from fairtrial.foreign.logs import LoggedSession
@@ -52,12 +53,21 @@ def beside(source: Source) -> Iterable[Path]:
     todo = [source]
     while todo and len(found) < _MAX_PARTS:
         one = todo.pop()
-        for path in _referenced(dict_of(one.document), source.path.parent):
+        for path in _referenced(_document(one), source.path.parent):
             if path not in found and path != source.path:
                 found.append(path)
                 todo.append(Source(path))
-        one.release()
     return [path for path in found if recognises(Source(path))]
+
+
+def _document(source: Source) -> dict[str, Any]:
+    """Return the document in a file; an empty one if it is none."""
+    try:
+        return dict_of(source.document)
+    except FairtrialError:
+        return {}
+    finally:
+        source.release()
 
 
 def _referenced(document: dict[str, Any], folder: Path) -> Iterator[Path]:
@@ -127,7 +137,7 @@ class _Trajectory:
         rest = _at(document.get("continued_trajectory_ref"), self._folder)
         if rest is not None and self._files < _MAX_PARTS:
             self._files += 1
-            self.read(dict_of(Source(rest).document), within)
+            self.read(_document(Source(rest)), within)
         elif document.get("continued_trajectory_ref"):
             self.chronicle.note("The trajectory goes on in a file that is not here.")
 
@@ -201,7 +211,7 @@ class _Trajectory:
                 self.chronicle.note("What a subagent did is in a file that is not here.")
                 return
             self._files += 1
-            document = dict_of(Source(path).document)
+            document = _document(Source(path))
         self.chronicle.delegate(call, name_of(dict_of(document.get("agent")).get("name") or ""))
         self.read(document, within=call)
 
