@@ -54,7 +54,7 @@ UNUSABLE = {
     ("importers", "number", "broken_parts:NUMBER"): "broken_parts:NUMBER is not an importer: it has no `read`",
     ("results", "number", "broken_parts:NUMBER"): "not a reader of results: it has no `recognises`, `read`",
     ("traces", "number", "broken_parts:NUMBER"): "not a format of traces: it has no `recognises`, `calls`, `asides`",
-    ("logs", "number", "broken_parts:NUMBER"): "not a format of logs: it has no `recognises`, `sessions`, `beside`",
+    ("logs", "number", "broken_parts:NUMBER"): "not a format of logs: it has no `recognises`, `sessions`, `companions`",
     ("commands", "gone", "broken_nowhere:Gone"): "No module named 'broken_nowhere'",
     ("commands", "number", "broken_parts:NUMBER"): "broken_parts:NUMBER is not a command, as `Command` describes it",
     ("commands", "run", "broken_nowhere:Gone"): "fairtrial has one of that name",

@@ -94,7 +94,7 @@ def test_a_format_of_traces_knows_what_is_not_its_own(name, tmp_path):
 def test_a_format_of_logs_knows_what_is_not_its_own(name, tmp_path):
     (tmp_path / "x.txt").write_bytes(b"just words")
     form = registry.load("logs", name)
-    assert not form.recognises(Source(tmp_path / "x.txt")) and list(form.beside(Source(tmp_path / "x.txt"))) == []
+    assert not form.recognises(Source(tmp_path / "x.txt")) and list(form.companions(Source(tmp_path / "x.txt"))) == []
 
 
 @of("results")

@@ -69,5 +69,5 @@ class LogFormat(Protocol):
     def sessions(self, source: Source) -> Iterator[LoggedSession]:
         """Yield the sessions in a file; what is not understood is counted in `unknown`, and never ends the reading."""
 
-    def beside(self, source: Source) -> Iterable[Path]:
+    def companions(self, source: Source) -> Iterable[Path]:
         """Return the other files that are read with a file, such as those of its subagents."""

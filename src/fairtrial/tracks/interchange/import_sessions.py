@@ -36,7 +36,7 @@ class _File(NamedTuple):
 
     source: Source
     form: LogFormat
-    beside: tuple[Source, ...]
+    companions: tuple[Source, ...]
 
     def sessions(self) -> Iterator[LoggedSession]:
         """Read its sessions."""
@@ -122,12 +122,12 @@ def _files(paths: Any, form: str | None) -> tuple[list[_File], list[str]]:
         one = _recognised(source, form, by_name=by_name, unread=unread)
         if one is None:
             continue
-        beside = tuple(Source(other) for other in one.beside(source))
-        taken |= {path.resolve(), *(other.path.resolve() for other in beside)}
-        found.append(_File(source, one, beside))
+        companions = tuple(Source(other) for other in one.companions(source))
+        taken |= {path.resolve(), *(other.path.resolve() for other in companions)}
+        found.append(_File(source, one, companions))
         source.release()
     # A file may come before the one that it is read with.
-    inner = {other.path.resolve() for file in found for other in file.beside}
+    inner = {other.path.resolve() for file in found for other in file.companions}
     kept = [file for file in found if file.source.path.resolve() not in inner]
     if not kept:
         raise FairtrialError(f"{', '.join(map(str, named))}: no logs of sessions are there{_formats()}")
@@ -237,7 +237,7 @@ def _log(group: _Group, key: str, files: Sequence[_File], group_by: GroupBy | No
         version=next(iter(versions)) if len(versions) == 1 else "",
         name=name if group_by in (None, "cwd") else f"sessions {name}",
         part=f"{group_by}: {ids[:12]}" if group_by else "",
-        sources=tuple(source for file in order for source in (file.source, *file.beside)),
+        sources=tuple(source for file in order for source in (file.source, *file.companions)),
         samples=samples,
         arms=group.arms,
         metrics=tuple(group.metrics),

@@ -62,7 +62,7 @@ class TestClaudeCode:
 
     def test_tokens_are_counted_once_for_each_reply_although_its_lines_repeat_them(self):
         replies = set()
-        for path in (CLAUDE, *(path for path in claude_code.beside(Source(CLAUDE)) if path.suffix == ".jsonl")):
+        for path in (CLAUDE, *(path for path in claude_code.companions(Source(CLAUDE)) if path.suffix == ".jsonl")):
             for line in path.read_text("utf-8").splitlines():
                 entry = json.loads(line)
                 if entry["type"] == "assistant":
@@ -79,7 +79,7 @@ class TestClaudeCode:
         assert len(list(sessions_in(DATA / "claude-code"))) == 1
 
     def test_the_file_of_a_subagent_can_be_read_by_itself(self):
-        path = next(path for path in claude_code.beside(Source(CLAUDE)) if path.suffix == ".jsonl")
+        path = next(path for path in claude_code.companions(Source(CLAUDE)) if path.suffix == ".jsonl")
         session = one(path)
         assert session.said == ["A subtask: Count the files."] and not any(event.within for event in session.events)
 

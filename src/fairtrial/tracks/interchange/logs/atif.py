@@ -45,7 +45,7 @@ def recognises(source: Source) -> bool:
     return source.keys >= {"schema_version", "steps"}
 
 
-def beside(source: Source) -> Iterable[Path]:
+def companions(source: Source) -> Iterable[Path]:
     """Return the files in which a trajectory goes on, and those of its subagents, as far as they are in its folder."""
     if source.suffix == ".jsonl":
         return []

@@ -43,7 +43,7 @@ def recognises(source: Source) -> bool:
     return source.suffix == ".jsonl" and sum(mark in source.head for mark in _MARKS) >= 2
 
 
-def beside(source: Source) -> Iterable[Path]:
+def companions(source: Source) -> Iterable[Path]:
     """Return the files of a session's subagents."""
     folder = source.path.parent / source.name.removesuffix(".jsonl") / _SUBAGENTS
     return sorted(path for path in folder.glob("*.json*") if path.is_file())
@@ -70,7 +70,7 @@ class _Session:
         self._seen: set[str] = set()
         self._parts: dict[str, Source] = {}  # files of subagents by their names
         self._starters: dict[str, str] = {}  # calls by the names of the subagents that they started
-        for path in () if self._alone else beside(source):
+        for path in () if self._alone else companions(source):
             self._know(path)
 
     def _know(self, path: Path) -> None:

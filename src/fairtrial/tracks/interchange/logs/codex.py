@@ -42,7 +42,7 @@ def recognises(source: Source) -> bool:
     )
 
 
-def beside(source: Source) -> Iterable[Path]:
+def companions(source: Source) -> Iterable[Path]:
     """Return nothing: a session is one file."""
     return ()
 

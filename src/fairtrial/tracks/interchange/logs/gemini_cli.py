@@ -27,7 +27,7 @@ def recognises(source: Source) -> bool:
     return source.suffix == ".json" and b'"projectHash"' in source.head and source.keys >= {*_SESSION, "messages"}
 
 
-def beside(source: Source) -> Iterable[Path]:
+def companions(source: Source) -> Iterable[Path]:
     """Return nothing: a session is one file."""
     return ()
 

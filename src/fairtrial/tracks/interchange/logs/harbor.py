@@ -36,7 +36,7 @@ def recognises(source: Source) -> bool:
     return source.name == "result.json" and b'"task_checksum"' in source.head and source.keys >= _TRIAL
 
 
-def beside(source: Source) -> Iterable[Path]:
+def companions(source: Source) -> Iterable[Path]:
     """Return the trajectories of a trial, also of its steps."""
     folder = source.path.parent
     found = [*folder.glob("agent/*.json"), *folder.glob("steps/*/agent/*.json")]
@@ -83,7 +83,7 @@ def _told(source: Source) -> tuple[LoggedSession | None, dict[str, int]]:
     """Return what the agent did over all steps of a trial; and how many of its files say nothing that is understood."""
     found: list[LoggedSession] = []
     unknown: dict[str, int] = {}
-    for path in beside(source):
+    for path in companions(source):
         one = Source(path)
         try:
             found += atif.sessions(one) if atif.recognises(one) else ()

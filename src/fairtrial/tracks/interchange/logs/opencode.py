@@ -33,7 +33,7 @@ def recognises(source: Source) -> bool:
     return source.suffix == ".json" and b'"sessionID"' in source.head and source.keys >= {"info", "messages"}
 
 
-def beside(source: Source) -> Iterable[Path]:
+def companions(source: Source) -> Iterable[Path]:
     """Return nothing: a session is one file."""
     return ()
 

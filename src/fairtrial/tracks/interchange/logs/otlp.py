@@ -35,7 +35,7 @@ def recognises(source: Source) -> bool:
     return otlp.recognises(source.path, head) and told
 
 
-def beside(source: Source) -> Iterable[Path]:
+def companions(source: Source) -> Iterable[Path]:
     """Return nothing: a trace is in one file."""
     return ()
 
