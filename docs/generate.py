@@ -30,6 +30,7 @@ from fairtrial.core.gate import GateSpec
 from fairtrial.core.providers import Provider, api_providers, known_providers
 from fairtrial.core.scorer import Scorer
 from fairtrial.core.settings import PanelSpec, PriceSpec, RetrySpec
+from fairtrial.tracks.interchange.commands.options import log as import_log
 from fairtrial.tracks.interchange.commands.options import traces as import_traces
 from fairtrial.webpage import checks
 
@@ -165,6 +166,7 @@ def commands_page() -> str:
     commands.insert(
         after, ("import traces", "Turn recorded calls into cases: see [traces](../traces.md).", import_traces)
     )
+    commands.insert(after, ("import log", "Import logs of agents' sessions: see [logs](../logs.md).", import_log))
     for name, summary, command in commands:
         assert command is not None
         inner = click.Context(command, info_name=name, parent=context, max_content_width=100, terminal_width=100)

@@ -64,6 +64,7 @@ NAVIGATION: dict[str, Any] = {
         "Exporting": "docs/exporting.md",
         "Sharing": "docs/sharing.md",
         "Traces": "docs/traces.md",
+        "Sessions of agents": "docs/logs.md",
         "The web page": "docs/web.md",
         "PostgreSQL": "docs/postgresql.md",
         "Security": "docs/security.md",

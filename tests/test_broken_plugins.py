@@ -54,6 +54,7 @@ UNUSABLE = {
     ("importers", "number", "broken_parts:NUMBER"): "broken_parts:NUMBER is not an importer: it has no `read`",
     ("results", "number", "broken_parts:NUMBER"): "not a reader of results: it has no `recognises`, `read`",
     ("traces", "number", "broken_parts:NUMBER"): "not a format of traces: it has no `recognises`, `calls`, `asides`",
+    ("logs", "number", "broken_parts:NUMBER"): "not a format of logs: it has no `recognises`, `sessions`, `companions`",
     ("commands", "gone", "broken_nowhere:Gone"): "No module named 'broken_nowhere'",
     ("commands", "number", "broken_parts:NUMBER"): "broken_parts:NUMBER is not a command, as `Command` describes it",
     ("commands", "run", "broken_nowhere:Gone"): "fairtrial has one of that name",
@@ -167,7 +168,7 @@ def test_a_suite_that_names_a_broken_part_is_told_why(broken, tmp_path):
     assert shown.returncode == 1 and "the plug-in `fairtrial-broken`: its target `gone`" in shown.stderr
 
 
-def test_results_suites_and_traces_are_imported(broken, tmp_path):
+def test_results_suites_traces_and_logs_are_imported(broken, tmp_path):
     (tmp_path / "table.json").write_text('[{"case": "a", "model": "x", "score": 1}]')
     shown = fairtrial("import", "results", "table.json", folder=broken)
     assert shown.returncode == 0 and said_of("results", shown.stderr)
@@ -176,6 +177,8 @@ def test_results_suites_and_traces_are_imported(broken, tmp_path):
     (tmp_path / "traces.json").write_text("{}")
     shown = fairtrial("import", "traces", "traces.json", folder=broken)
     assert said_of("traces", shown.stderr) and "Traceback" not in shown.stderr
+    shown = fairtrial("import", "log", "traces.json", folder=broken)
+    assert said_of("logs", shown.stderr) and "Traceback" not in shown.stderr
 
 
 SERVED = """

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 import fairtrial as ft
 from fairtrial.cli.main import cli
 from fairtrial.pytest_plugin import store_url
+from tests.tracks.interchange.logs import DATA
 
 
 def echo(input):
@@ -28,6 +29,7 @@ def suite():
     return ft.Suite(name="here", targets=[echo, other], cases=[ft.Case(f"q {n}", expected=f"q {n}") for n in range(8)])
 
 
+LOG = str(DATA / "opencode" / "export.json")
 CALLS = {
     "run": lambda: ft.run(suite()),
     "open_run": ft.open_run,
@@ -50,6 +52,7 @@ CALLS = {
     "import_results": lambda: ft.import_results(
         [{"id": "a", "model": "m", "correct": 1}], case="id", arm="model", score="correct"
     ),
+    "import_log": lambda: ft.import_log(LOG),
 }
 
 

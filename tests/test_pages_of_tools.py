@@ -3,13 +3,16 @@
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
 import fairtrial as ft
 from docs.names import named_models
+from fairtrial.core import registry
 from tests.e2e.conftest import cli  # noqa: F401 - a fixture
+from tests.tracks.interchange.logs import DATA
 from tests.tracks.interchange.traces.test_traces import MODEL, otlp, span
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -27,6 +30,30 @@ def traces(tmp_path, monkeypatch):
     model = {**MODEL, "gen_ai.request.model": named_models()["openai-large"].model}  # the page's
     spans = [span(n, {**model, "gen_ai.input.messages": text}) for n, text in enumerate(asked)]
     (tmp_path / "traces.json").write_text(json.dumps(otlp(*spans)))
+
+
+def test_the_commands_about_logs(cli, tmp_path, monkeypatch):  # noqa: F811
+    home = tmp_path / "home"
+    shutil.copytree(DATA / "claude-code/projects", home / ".claude/projects")
+    shutil.copytree(DATA / "codex/sessions", home / ".codex/sessions")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(tmp_path)
+    for block in re.findall(r"```sh\n(.*?)```", (DOCS / "logs.md").read_text("utf-8"), re.DOTALL):
+        for line in block.splitlines():
+            words = [
+                word.replace("~", str(home)).replace("RUN", "latest") for word in shlex.split(line, comments=True)[1:]
+            ]
+            code, _, err = cli(*words)
+            assert code == 0, (line, err)
+    assert {"trajectories.atif.jsonl", "spans.otlp.json", "asked.yaml", "trajectories"} <= {
+        p.name for p in tmp_path.iterdir()
+    }
+
+
+def test_the_page_about_logs_names_every_format():
+    page = (DOCS / "logs.md").read_text("utf-8")
+    shown = {"claude_code": "Claude Code", "gemini_cli": "Gemini CLI", "otlp": "OpenTelemetry", "atif": "ATIF"}
+    assert all(shown.get(name, name).lower() in page.lower() for name in registry.built_in("logs"))
 
 
 def test_the_commands_about_traces(traces, cli, tmp_path):  # noqa: F811

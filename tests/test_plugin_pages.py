@@ -56,6 +56,7 @@ def test_every_part_on_the_page_comes_in_through_its_door(plugin, tmp_path):
     (tmp_path / "capitals.quiz").write_text("Capital of France? = Paris\nno answer\n")
     (tmp_path / "a.marks").write_text("marks\none x 1\none y 0\n")
     (tmp_path / "a.chats").write_text("chats\nHow are you?\tFine.\n")
+    (tmp_path / "a.diary").write_text("diary\nuser: List the folder.\ntool: ls = a.txt\nagent: a.txt\nmood: good\n")
     assert "drill sergeants" in start(plugin, "fairtrial", "scorers")
     assert "Show the longest answer of RUN." in start(plugin, "fairtrial", "--help")
     start(plugin, "fairtrial", "run", "suite.yaml", "-o", "answers.lines")
@@ -67,6 +68,8 @@ def test_every_part_on_the_page_comes_in_through_its_door(plugin, tmp_path):
     start(plugin, "fairtrial", "import", "results", "a.marks")
     assert {arm["arm"] for arm in json.loads(start(plugin, "fairtrial", "show", "--json"))["arms"]} == {"x", "y"}
     start(plugin, "fairtrial", "import", "traces", "a.chats", "-o", "chats.yaml")
+    logged = start(plugin, "fairtrial", "import", "log", "a.diary", folder=tmp_path)
+    assert "diarist: 1 case" in logged and "not understood and left out: 1 × mood" in logged
     assert "How are you?" in "".join(file.read_text() for file in tmp_path.glob("chats*"))
 
 

@@ -23,6 +23,7 @@ VERBS = {
         "compare_models",
         "export",
         "gate",
+        "import_log",
         "import_results",
         "import_traces",
         "label",

@@ -43,7 +43,7 @@ _VERBS = {  # each has an async twin, with an `a` before its name
     "fairtrial.api.given": ("open_run",),
     "fairtrial.api.judging": ("calibrate", "label", "pairwise"),
     "fairtrial.api.running": ("rescore", "resume", "retry", "run", "score"),
-    "fairtrial.tracks.interchange.api": ("import_results", "import_traces"),
+    "fairtrial.tracks.interchange.api": ("import_log", "import_results", "import_traces"),
     "fairtrial.tracks.optimisation.api": ("styles",),
 }
 _MODULES = {"errors": "fairtrial.core.errors", "plugins": "fairtrial.plugins"}

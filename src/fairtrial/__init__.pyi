@@ -75,6 +75,7 @@ __all__ = [
     "aexport",
     "agate",
     "aggregate",
+    "aimport_log",
     "aimport_results",
     "aimport_traces",
     "alabel",
@@ -99,6 +100,7 @@ __all__ = [
     "errors",
     "export",
     "gate",
+    "import_log",
     "import_results",
     "import_traces",
     "label",
@@ -320,6 +322,38 @@ async def agate(
 
 
     The async twin of `gate`.
+    """
+
+def import_log(
+    files: Sequence[str | Path] | str | Path,
+    *,
+    format: str | None = None,
+    group_by: Literal["cwd", "branch", "model", "agent", "day"] | None = None,
+    score: str | None = None,
+    scale: tuple[float, float] | dict[str, tuple[float, float]] | None = None,
+    store: str | None = None,
+) -> Run | list[Run]:
+    """Import logs of agents' sessions as runs: one run, or a list with one for each group.
+
+    `files` are logs or folders with logs. Every session is a trial; its case is its user's first message, its arm the
+    agent with its model. `score` names the reward that becomes the score, where logs have several, and `scale` is its
+    worst and best value. Importing the same logs again returns the same run.
+    """
+
+async def aimport_log(
+    files: Sequence[str | Path] | str | Path,
+    *,
+    format: str | None = None,
+    group_by: Literal["cwd", "branch", "model", "agent", "day"] | None = None,
+    score: str | None = None,
+    scale: tuple[float, float] | dict[str, tuple[float, float]] | None = None,
+    store: str | None = None,
+) -> Run | list[Run]:
+    """Import logs of agents' sessions as runs: one run, or a list with one for each group.
+
+    `files` are logs or folders with logs. Every session is a trial; its case is its user's first message, its arm the
+    agent with its model. `score` names the reward that becomes the score, where logs have several, and `scale` is its
+    worst and best value. Importing the same logs again returns the same run.
     """
 
 def import_results(

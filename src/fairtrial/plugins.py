@@ -28,6 +28,8 @@ _HOMES = {
     "fairtrial.core.scorer_contract": ("check_scorer",),
     "fairtrial.core.target": ("Options", "Target"),
     "fairtrial.core.trace": ("ToolCall", "Trace"),
+    "fairtrial.foreign.chronicle": ("Chronicle",),
+    "fairtrial.foreign.logs": ("LogFormat", "LoggedSession"),
     "fairtrial.foreign.results": ("Columns", "Contestant", "Log", "Question", "Reader", "Sample", "Source"),
     "fairtrial.foreign.suites": ("Imported", "Importer"),
     "fairtrial.foreign.traces": ("Aside", "Call", "Said", "TraceFormat"),

@@ -24,6 +24,8 @@ from fairtrial.core.scorer import Guide, Scorer
 from fairtrial.core.scorer_contract import check_scorer
 from fairtrial.core.target import Options, Target
 from fairtrial.core.trace import ToolCall, Trace
+from fairtrial.foreign.chronicle import Chronicle
+from fairtrial.foreign.logs import LogFormat, LoggedSession
 from fairtrial.foreign.results import Columns, Contestant, Log, Question, Reader, Sample, Source
 from fairtrial.foreign.suites import Imported, Importer
 from fairtrial.foreign.traces import Aside, Call, Said, TraceFormat
@@ -40,6 +42,7 @@ __all__ = [
     "Aside",
     "Call",
     "Case",
+    "Chronicle",
     "Columns",
     "Contestant",
     "Conversation",
@@ -57,6 +60,8 @@ __all__ = [
     "Link",
     "Listener",
     "Log",
+    "LogFormat",
+    "LoggedSession",
     "McpServer",
     "Options",
     "Panel",

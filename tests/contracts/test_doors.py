@@ -90,6 +90,13 @@ def test_a_format_of_traces_knows_what_is_not_its_own(name, tmp_path):
     assert not registry.load("traces", name).recognises(tmp_path / "x.json", b"just words")
 
 
+@of("logs")
+def test_a_format_of_logs_knows_what_is_not_its_own(name, tmp_path):
+    (tmp_path / "x.txt").write_bytes(b"just words")
+    form = registry.load("logs", name)
+    assert not form.recognises(Source(tmp_path / "x.txt")) and list(form.companions(Source(tmp_path / "x.txt"))) == []
+
+
 @of("results")
 def test_a_reader_of_results_knows_what_is_not_its_own(name, tmp_path):
     (tmp_path / "x.txt").write_bytes(b"just words")

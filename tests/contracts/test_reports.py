@@ -33,6 +33,11 @@ class TestEveryFormat:
     @pytest.mark.slow
     async def test_any_run_can_be_written(self, form, runs, tmp_path):
         for number, run in enumerate(runs):
+            if form.one == "trial":
+                with pytest.raises(FairtrialError, match="write a folder of files"):
+                    export(run, tmp_path / f"{number}{form.endings[0]}")
+                assert export(run, f"{tmp_path}/{number}/", form).is_dir()
+                continue
             path = export(run, tmp_path / f"{number}{form.endings[0]}")
             body = path.read_bytes()
             assert body and (form.module not in FOR_PEOPLE or b"\x1b[31m" not in body)

@@ -105,6 +105,9 @@ def main(folder: Path) -> None:
     assert isinstance(table, ft.Run) and len(ft.compare(table).pairs) == 1
     (folder / "spans.jsonl").write_text(SPAN)
     assert ft.import_traces(folder / "spans.jsonl", folder / "asked.yaml", target="mock:echo").cases == 1
+    ft.export(made, folder / "spans.otlp.json")
+    logged = ft.import_log(folder / "spans.otlp.json", store=str(folder / "logged.db"))
+    assert isinstance(logged, ft.Run) and logged.status == "completed"
     asyncio.run(twins(made, run, folder))
 
 
@@ -136,6 +139,8 @@ async def twins(made: ft.Suite, run: ft.Run, folder: Path) -> None:
     assert (await ft.acalibrate("mock:echo")).rating
     table = await ft.aimport_results([{"case": "a", "arm": "m", "score": 1}])
     assert isinstance(table, ft.Run)
+    logged = await ft.aimport_log(folder / "spans.otlp.json", store=str(folder / "logged.db"))
+    assert isinstance(logged, ft.Run)
     assert (await ft.aimport_traces(folder / "spans.jsonl", folder / "again.yaml", sample=1)).path.exists()
     try:
         await ft.arun("nothing.yaml")

@@ -45,6 +45,7 @@ DOORS = {
     "importers": Door("an importer", has=("read",)),
     "results": Door("a reader of results", has=("recognises", "read")),
     "traces": Door("a format of traces", has=("recognises", "calls", "asides")),
+    "logs": Door("a format of logs", has=("recognises", "sessions", "companions")),
     "commands": Door("a command", base="click:Command"),
     "pages": Door("a section of the web page", base="builtins:type"),
     "reports": Door("an export format", base="fairtrial.reports.format:Format"),

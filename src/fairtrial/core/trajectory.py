@@ -25,8 +25,11 @@ def trajectory(turns: Sequence[Exchanged], trace: Mapping[str, Any] | None) -> t
     told = events_of(trace, len(turns)) or ()
     events: list[Event] = []
     for number, turn in enumerate(turns, start=1):
-        events += _turn(turn, number, [event for event in told if event.turn == number])
-    return (*events, *(event for event in told if event.turn > len(turns)))
+        # The session that another program logged is one question; its trace has all turns that followed.
+        rest = number == len(turns)
+        own = [event for event in told if event.turn == number or (rest and event.turn > number)]
+        events += _turn(turn, number, own)
+    return tuple(events)
 
 
 def _turn(turn: Exchanged, number: int, told: Sequence[Event]) -> list[Event]:

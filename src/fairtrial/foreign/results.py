@@ -69,6 +69,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     weight: float = 1.0
     metadata: dict[str, Any] = {}
+    arms: tuple[str, ...] = ()  # that were asked; empty: all
 
 
 class Contestant(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,6 +114,7 @@ class Log(msgspec.Struct, kw_only=True):
     Args:
         lineage: What all attempts at the same run share: only the newest of them counts.
         metrics: The metrics in the tool's order, if they are known before the samples are read.
+        graded: Whether the tool gives scores; logs of sessions have none.
         unfinished: Why there is less than the tool planned; empty if everything is there.
         notes: What is different from what the tool reports; may grow while samples are read.
         missing: What the tool did not record.
@@ -133,6 +135,7 @@ class Log(msgspec.Struct, kw_only=True):
     created: float | None = None
     ended: float | None = None
     lineage: str = ""
+    graded: bool = True
     unfinished: str = ""
     notes: list[str] = []
     missing: list[str] = []

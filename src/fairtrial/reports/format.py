@@ -17,5 +17,5 @@ class Format(NamedTuple):
     endings: tuple[str, ...]
     binary: bool = False
     folder: bool = False
-    one: str = ""  # what a file holds one of: `arm` or `target`; empty: a whole run
+    one: str = ""  # what a file holds one of: `arm`, `target` or `trial`; empty: a whole run
     home: str = "fairtrial.reports"

@@ -118,8 +118,10 @@ def _download(run: Run, ending: str, write: Callable[[Path], Any]) -> Response:
 
 
 def _formats(run: Run) -> list[Format]:
-    """Return the export formats for a run; those for one model or one arm only if it has just one."""
-    several = {"target": len({arm.target.id for arm in run.plan_arms}) > 1, "arm": len(run.plan_arms) > 1}
+    """Return the export formats for a run; those for one model, arm or trial only if it has just one."""
+    arms = len(run.plan_arms)
+    trials = run.plan.case_count * sum(arm.repeats for arm in run.plan_arms)
+    several = {"target": len({arm.target.id for arm in run.plan_arms}) > 1, "arm": arms > 1, "trial": trials > 1}
     return [form for form in FORMATS if not several.get(form.one)]
 
 

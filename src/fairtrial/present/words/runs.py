@@ -340,7 +340,8 @@ def origin_notes(origin: Mapping[str, Any] | None) -> list[str]:
     tool = f"{origin['tool']} {origin['version']}".strip()
     names = [file["name"] for file in origin["files"]]
     files = ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
-    notes = [f"Imported from {f'{files} ({tool})' if files else tool}; {origin['metric'] or 'nothing'} is the score."]
+    scored = f"{origin['metric']} is the score" if origin["metric"] else "no score came with it"
+    notes = [f"Imported from {f'{files} ({tool})' if files else tool}; {scored}."]
     if origin["unfinished"]:
         notes.append(f"Unfinished: {origin['unfinished']}.")
     notes += map(sentence_of, origin["notes"])

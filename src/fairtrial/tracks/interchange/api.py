@@ -1,4 +1,4 @@
-"""The verbs `import_results` and `import_traces`, with their async twins."""
+"""The verbs `import_results`, `import_log` and `import_traces`, with their async twins."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from fairtrial.core.errors import FairtrialError
 from fairtrial.foreign.results import Columns
 from fairtrial.store import Store
 from fairtrial.tracks.interchange.import_results import import_all
+from fairtrial.tracks.interchange.import_sessions import import_logs
 from fairtrial.tracks.interchange.import_traces import TraceOptions, TracesRead
 from fairtrial.tracks.interchange.import_traces import import_traces as write_cases
 
@@ -65,6 +66,31 @@ async def aimport_results(
 
 
 import_results = sync_twin(aimport_results)
+
+
+async def aimport_log(
+    files: Sequence[str | Path] | str | Path,
+    *,
+    format: str | None = None,
+    group_by: Literal["cwd", "branch", "model", "agent", "day"] | None = None,
+    score: str | None = None,
+    scale: tuple[float, float] | dict[str, tuple[float, float]] | None = None,
+    store: str | None = None,
+) -> Run | list[Run]:
+    """Import logs of agents' sessions as runs: one run, or a list with one for each group.
+
+    `files` are logs or folders with logs. Every session is a trial; its case is its user's first message, its arm the
+    agent with its model. `score` names the reward that becomes the score, where logs have several, and `scale` is its
+    worst and best value. Importing the same logs again returns the same run.
+    """
+    scales = scale if isinstance(scale, dict) else {} if scale is None else {"": scale}
+    done = await asyncio.to_thread(
+        import_logs, files, store=Store(store), form=format, group_by=group_by, score=score, scales=scales
+    )
+    return done[0].run if len(done) == 1 else [one.run for one in done]
+
+
+import_log = sync_twin(aimport_log)
 
 
 def import_traces(

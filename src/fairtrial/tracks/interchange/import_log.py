@@ -138,7 +138,7 @@ class LogWriter:
         self._write_samples()
         if not self.samples:
             raise FairtrialError(f"{self._name()} has no samples: nothing was imported")
-        if not self.metrics and not self.failed and not log.unfinished:
+        if log.graded and not self.metrics and not self.failed and not log.unfinished:
             raise FairtrialError(f"{self._name()} has no scores: is it the right file? --format says what it is")
         origin, known = self._origin(), self.log.arms
         sent = [{"arm": name, "sent": known[name].params if name in known else None} for name in self.arms]
@@ -333,6 +333,7 @@ def _case_of(question: Question, position: int) -> Case:
         difficulty=question.difficulty,
         cluster=question.cluster,
         metadata=question.metadata or None,
+        targets=question.arms,
         position=position,
     )
 

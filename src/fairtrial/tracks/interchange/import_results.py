@@ -45,7 +45,7 @@ def import_all(
     choice = ImportChoice(columns or Columns(), dict(scales or {}))
     logs = [frame_log(data, choice.columns)] if is_frame(data) else _logs(data, format, choice.columns)
     variables = variables_of()
-    done = [_import(log, choice, store, variables) for log in _newest_attempts_first(list(logs))]
+    done = [import_one(log, choice, store, variables) for log in _newest_attempts_first(list(logs))]
     if not done:
         raise FairtrialError("there are no results in these files: nothing was imported")
     return done
@@ -118,7 +118,8 @@ def _files(path: Path) -> Iterator[tuple[Source, bool]]:
 # -- one log --------------------------------------------------------------------------------------
 
 
-def _import(log: Log, choice: ImportChoice, store: Store, variables: Variables) -> Import:
+def import_one(log: Log, choice: ImportChoice, store: Store, variables: Variables) -> Import:
+    """Import one log, unless it is there already."""
     key = canonical_json([log.tool, log.part, [s.sha256 for s in log.sources], log.lineage, choice])
     digest = hashlib.sha256(key).digest()
     run_id = dated_id(log.created, digest)

@@ -34,7 +34,11 @@ def import_files(
     tune_garbage_collector()
     chosen = Columns(**{name.removeprefix("column_"): value for name, value in columns.items()})
     done = import_all(files, store=Store(store), format=format_, columns=chosen, scales=read_scales(scales))
-    steps = [in_store(line) for line in next_steps(done)]
+    show_imports(done, [in_store(line) for line in next_steps(done)], as_json=as_json)
+
+
+def show_imports(done: Sequence[Import], steps: list[str], *, as_json: bool) -> None:
+    """Print what became of each file, and what to do next."""
     if as_json:
         print_json(_document(done, steps))
         return
@@ -73,10 +77,8 @@ def _show(one: Import) -> None:
     arms = ", ".join(arm.name for arm in run.plan_arms[:5])
     tool = f"{origin['tool']} {origin['version']}".strip()
     click.echo(f"run {run.id}: {run.record.suite_name} from {files} ({tool})")
-    counts = [
-        f"{counted(run.plan.case_count, 'case')}",
-        f"{counted(origin['scored'], 'score')} by {origin['metric'] or '?'}",
-    ]
+    counts = [f"{counted(run.plan.case_count, 'case')}"]
+    counts += [f"{counted(origin['scored'], 'score')} by {origin['metric']}"] if origin["metric"] else []
     counts += [counted(origin["failed"], "failure")] if origin["failed"] else []
     counts += [f"{origin['unscored']} without a score"] if origin["unscored"] else []
     click.echo(f"  {arms}: {', '.join(counts)}")

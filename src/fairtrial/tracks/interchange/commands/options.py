@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from fairtrial.cli.options import FILE, done_by, option, store_options
 from fairtrial.core import registry
+from fairtrial.tracks.interchange.options import GroupBy
 
 
 class _Imports(click.Group):
@@ -119,6 +120,32 @@ def results() -> None:
     """
 
 
+@click.command(name="log")
+@done_by("fairtrial.tracks.interchange.commands.import_log:import_sessions")
+@click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
+@option("--format", "form", metavar="FORMAT", help="What the files are; found out from their content by default.")
+@option("--group-by", type=click.Choice(get_args(GroupBy)),
+        help="A run for each folder, branch, model, agent or day; default: one run of all.")  # fmt: skip
+@option("--score", metavar="NAME", help="The reward that becomes the score, where logs have several.")
+@click.option(
+    "--scale", "scales", multiple=True, metavar="[REWARD=]WORST..BEST", help="Scale of the score or a reward."
+)
+@option("--as-cases", type=FILE, metavar="FILE", help="Write a suite with what the users asked; import nothing.")
+@option("--expected", type=click.Choice(["answer", "tools"]),
+        help="With --as-cases: expect the recorded answers, or the tools that were called.")  # fmt: skip
+@option("--redact", multiple=True, metavar="REGEX", help="With --as-cases: replace this as well as e-mail addresses, "
+        "phone and card numbers and API keys; `off` replaces nothing; repeatable.")  # fmt: skip
+@option("--force", is_flag=True, help="With --as-cases: overwrite an existing file.")
+@store_options
+def log() -> None:
+    """Import logs of agents' sessions as runs: each session is a trial, its user's first message the case.
+
+    FILES are sessions of Claude Code, Codex, Gemini CLI (.jsonl, .json) and opencode (`opencode export ID`),
+    trajectories in ATIF, jobs of Harbor, traces of OpenTelemetry (OTLP as JSON); or folders with such files, such as
+    ~/.claude/projects. Answers are not scored: `fairtrial rescore RUN --scorer NAME` does that.
+    """
+
+
 @click.command()
 @done_by("fairtrial.tracks.interchange.commands.import_traces:write_cases")
 @click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
@@ -146,5 +173,6 @@ def traces() -> None:
 
 _KINDS = {  # what is imported, if it is not a suite
     "results": (results, "Import results from other tools as runs: compare, rank, report."),
+    "log": (log, "Import sessions of coding agents, ATIF, Harbor jobs, as runs; or as cases."),
     "traces": (traces, "Turn recorded calls into cases: OpenTelemetry, Langfuse, Logfire."),
 }

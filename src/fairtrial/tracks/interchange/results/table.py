@@ -189,7 +189,7 @@ class Rows:
         )
 
     def _question(self, row: dict[str, Any], case: Any) -> Question:
-        texts = {name: self._text(row, name) for name in ("category", "difficulty", "cluster")}
+        texts: dict[str, Any] = {name: self._text(row, name) for name in ("category", "difficulty", "cluster")}
         tags = self._cell(row, "tags")
         weight = number_of(self._cell(row, "weight"))
         asked = self._cell(row, "input")

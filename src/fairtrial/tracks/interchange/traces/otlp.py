@@ -34,7 +34,7 @@ def calls(path: Path) -> Iterator[Call]:
             trace=str(span.get("traceId") or ""),
             name=str(span.get("name") or ""),
             started_at=_time(span.get("startTimeUnixNano")),
-            error=_error(span.get("status")),
+            error=error_of(span.get("status")),
         )
         if call is not None:
             yield call
@@ -78,7 +78,8 @@ def _time(nanoseconds: Any) -> str:
         return ""
 
 
-def _error(status: Any) -> str:
+def error_of(status: Any) -> str:
+    """Return why a span failed; empty if it did not."""
     if not isinstance(status, dict) or status.get("code") not in _FAILED:
         return ""
     return str(status.get("message") or "error")
