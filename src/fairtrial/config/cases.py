@@ -52,12 +52,15 @@ def inline_case(entry: CaseEntry, index: int, folder: Path, *, fetch: bool) -> C
 
 
 def _metadata(entry: CaseEntry, folder: Path) -> dict[str, Any] | None:
-    """Return a case's metadata, including its page checks, choices, workspace and tool calls."""
+    """Return a case's metadata, including its page checks, choices, workspace, tool calls and solution."""
     metadata = dict(entry.metadata or {})
     if entry.workspace is not None:
         metadata["workspace"] = own_fields(entry.workspace, folder)
     if entry.tools is not None:
         metadata["tools"] = [_without_empty(msgspec.to_builtins(call)) for call in entry.tools]
+    if entry.solution is not None:
+        given = {**msgspec.to_builtins(entry.solution), "files": listed(entry.solution.files)}
+        metadata["solution"] = {name: value for name, value in given.items() if value}
     checks = [check for check in entry.checks if check.steps]  # one without was reported where it stands
     if checks:
         metadata["checks"] = [_without_empty(msgspec.to_builtins(check)) for check in checks]

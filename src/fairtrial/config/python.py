@@ -56,6 +56,7 @@ class Case:
         checks: What a page must do, for `browser` and `code_judge`.
         tools: The tool calls that it asks for, names or mappings with `name` and `arguments`; empty: none.
         metadata: Anything else to keep with it.
+        solution: A known good solution, for `fairtrial.audit`: an answer, or a mapping with `files`, `patch` or `run`.
     """
 
     input: str | None = None
@@ -79,6 +80,7 @@ class Case:
     checks: Sequence[Mapping[str, Any]] | None = None
     tools: Sequence[str | Mapping[str, Any]] | None = None
     metadata: Mapping[str, Any] | None = None
+    solution: str | Mapping[str, Any] | None = None
 
     def as_entry(self) -> dict[str, Any]:
         """Return what is given, under the keys of a suite file."""

@@ -143,7 +143,7 @@ class CheckFolder:
         return self._noticed[:_MOST_NOTED] + ([f"and {more} more"] if more > 0 else [])
 
     def _note_changed_tests(self, names: set[str]) -> None:
-        before = [name for name in (*self._changes.modified, *self._changes.removed) if _TEST.search(name)]
+        before = [name for name in (*self._changes.modified, *self._changes.removed) if is_test(name)]
         for name in sorted(before):
             if name in names or name in self._changes.removed:
                 self._noticed.append(f"{name} was {'changed' if name in names else 'removed'} by the agent")
@@ -184,6 +184,11 @@ class CheckFolder:
             package = path.name == "__init__.py" and str(path.parent.parent) in places
             if module in sys.stdlib_module_names and (package or str(path.parent) in places) and path.suffix == ".py":
                 self._noticed.append(f"{name} is named like a module of Python, and is not imported in its place")
+
+
+def is_test(name: str) -> bool:
+    """Return whether a file in a workspace is a test, by its name."""
+    return _TEST.search(name) is not None
 
 
 def _resolved(link: Path) -> Path:

@@ -1,0 +1,72 @@
+"""Workspaces in other circumstances: without a network, on another day, and looked at when a check has ended."""
+
+from __future__ import annotations
+
+import glob
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from fairtrial.agents.processes.process import Ended
+from fairtrial.agents.workspace.making import LiveWorkspace
+from fairtrial.agents.workspace.sandbox import sandbox_problem
+from fairtrial.core.workspace import Enclosed, Network, WorkspaceSpec
+
+DAYS = 400  # later: another year, another month, another day of the week
+_ALONE = ("bwrap", "--dev-bind", "/", "/", "--unshare-net", "--die-with-parent", "--")
+_LIBRARIES = ("/usr/lib/*/faketime/libfaketime.so.1", "/usr/lib/faketime/libfaketime.so.1")
+
+
+class Offline(LiveWorkspace):
+    """A workspace whose programs reach no network, apart from setup commands."""
+
+    def enclose(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        read: Sequence[Path] = (),
+        write: Sequence[Path] = (),
+        fixed: Sequence[Path] = (),
+        network: Network | None = None,
+    ) -> Enclosed:
+        if self.spec.sandbox == "none" and network is not True:
+            command = [*_ALONE, *command]
+        return super().enclose(command, environment, read=read, write=write, fixed=fixed, network=network)
+
+
+class Later(LiveWorkspace):
+    """A workspace whose programs see a later date, apart from setup commands."""
+
+    async def run_script(
+        self,
+        script: str | Sequence[str],
+        seconds: float,
+        *,
+        stdin: str = "",
+        variables: Mapping[str, str] | None = None,
+        read: Sequence[Path] = (),
+        fixed: Sequence[Path] = (),
+        network: Network | None = None,
+    ) -> Ended:
+        if network is not True:
+            variables = {**(variables or {}), "LD_PRELOAD": _library(), "FAKETIME": f"+{DAYS}d"}
+        return await super().run_script(
+            script, seconds, stdin=stdin, variables=variables, read=read, fixed=fixed, network=network
+        )
+
+
+def offline_problem() -> str:
+    """Return why nothing can be kept from the network here; empty if it can."""
+    return sandbox_problem(WorkspaceSpec(sandbox="bubblewrap"))
+
+
+def later_problem(spec: WorkspaceSpec) -> str:
+    """Return why programs cannot be shown another date here; empty if they can."""
+    if sys.platform != "linux" or not _library():
+        return "needs libfaketime (on Debian: apt-get install libfaketime)"
+    return "a container has the date of its machine" if spec.sandbox == "docker" else ""
+
+
+def _library() -> str:
+    return next((found for pattern in _LIBRARIES for found in sorted(glob.glob(pattern))), "")
