@@ -15,7 +15,7 @@ from fairtrial.tracks.audit.bench import Bench
 from fairtrial.tracks.audit.probe import Outcome, Probe
 from fairtrial.tracks.audit.probes import NAMES, PROBES
 from fairtrial.tracks.audit.probes.nothing import Nothing
-from fairtrial.tracks.audit.probes.order import Order
+from fairtrial.tracks.audit.probes.order import AFTER_SOLUTION, Order
 from fairtrial.tracks.audit.probes.solution import SolutionProbe
 from fairtrial.tracks.audit.result import Audit, AuditRow
 from fairtrial.tracks.audit.subject import Subject, of_traces, subjects_of
@@ -92,7 +92,10 @@ class _Work:
                 others = Outcome("unchecked", "its workspace cannot be made")
                 self._add(subject, {one.name: others for one in self._probes} | {self._probes[0].name: broken})
                 return subject
-            first = await self._tried(subject, {}, (Nothing, SolutionProbe))
+            first = await self._tried(subject, {}, (Nothing,))
+            first |= await self._tried(subject, first, (SolutionProbe,))
+            first |= await self._again(subject, first)
+            subject = await self._watched(subject, first)
             rest = [type(one) for one in self._probes if not isinstance(one, Nothing | SolutionProbe | Order)]
             await self._tried(subject, first, rest)
         return subject
@@ -103,6 +106,25 @@ class _Work:
         usable = solution is not None and (subject.workspace is not None or solution.answer)
         solved = await self._bench.solve(subject) if usable else None
         return msgspec.structs.replace(subject, start=start, solved=solved)
+
+    async def _again(self, subject: Subject, first: dict[str, Outcome]) -> dict[str, Outcome]:
+        """See whether the solution has left something behind by which everything passes from then on."""
+        nothing, solution = first.get("nothing"), first.get("solution")
+        if nothing is None or solution is None or nothing.status != "sound" or not solution.passed:
+            return {}
+        again = await Nothing(1).look(subject, self._bench)
+        if again.status != "finding" or not again.passed:
+            return {}
+        found = {"order": again._replace(what=AFTER_SOLUTION)}
+        self._add(subject, found if any(isinstance(one, Order) for one in self._probes) else {})
+        return found
+
+    async def _watched(self, subject: Subject, first: dict[str, Outcome]) -> Subject:
+        """Return a case with what its check leaves behind."""
+        solution = first.get("solution")
+        if subject.solved is None or subject.workspace is None or (solution is not None and not solution.passed):
+            return subject
+        return msgspec.structs.replace(subject, made=await self._bench.made_by_check(subject, subject.solved))
 
     async def _tried(
         self, subject: Subject, first: dict[str, Outcome], kinds: Sequence[type[Probe]]
@@ -115,7 +137,9 @@ class _Work:
         return found
 
     async def _outcome(self, probe: Probe, subject: Subject, first: dict[str, Outcome]) -> Outcome:
-        nothing, solution = first.get("nothing"), first.get("solution")
+        nothing, solution, order = first.get("nothing"), first.get("solution"), first.get("order")
+        if order is not None and order.status == "finding":
+            return Outcome("unchecked", "what was tried before decides its result")
         if probe.needs_solution:
             if subject.solved is None:
                 return Outcome("unchecked", "there is no reference solution")

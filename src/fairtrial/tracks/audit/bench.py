@@ -23,6 +23,7 @@ from fairtrial.core.workshop import Workshop
 from fairtrial.core.workspace import WorkspaceSpec
 from fairtrial.engine.scoring import Scoring
 from fairtrial.engine.trials import trials_of
+from fairtrial.tracks.audit.places import Watched
 from fairtrial.tracks.audit.subject import Subject, contents, files_in
 from fairtrial.tracks.audit.trick import Left, Trick, Tried
 
@@ -110,6 +111,13 @@ class Bench:
         ended = await workspace.run_script(trick.script, self._seconds)
         wrote = " ".join((ended.errors or ended.output).split())[-_SHOWN:]
         return f"{exit_words(ended.code)}{f': {wrote}' if wrote else ''}" if ended.code else ""
+
+    async def made_by_check(self, subject: Subject, left: Left) -> dict[str, bytes]:
+        """Return the files that its check leaves in the workspace."""
+        found: dict[str, bytes] = {}
+        kind = type("WatchedOnce", (Watched,), {"made": found})
+        await self.score(subject, left, kind)
+        return found
 
     async def solve(self, subject: Subject) -> Left:
         """Let a scripted agent do what the case names as its solution."""

@@ -11,6 +11,7 @@ from fairtrial.agents.processes.process import Ended
 from fairtrial.agents.workspace.making import LiveWorkspace
 from fairtrial.agents.workspace.sandbox import sandbox_problem
 from fairtrial.core.workspace import Enclosed, Network, WorkspaceSpec
+from fairtrial.tracks.audit.subject import files_in
 
 DAYS = 400  # later: another year, another month, another day of the week
 _ALONE = ("bwrap", "--dev-bind", "/", "/", "--unshare-net", "--die-with-parent", "--")
@@ -38,6 +39,30 @@ class Offline(LiveWorkspace):
 class Later(LiveWorkspace):
     """A workspace whose programs see a later date, apart from setup commands."""
 
+    def enclose(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        read: Sequence[Path] = (),
+        write: Sequence[Path] = (),
+        fixed: Sequence[Path] = (),
+        network: Network | None = None,
+    ) -> Enclosed:
+        enclosed = super().enclose(command, environment, read=read, write=write, fixed=fixed, network=network)
+        if network is True:
+            return enclosed
+        around, own = enclosed.command[: -len(command)], enclosed.command[-len(command) :]
+        # Not for what makes the sandbox: the library would leave there what another user cannot open.
+        later = ["env", f"LD_PRELOAD={_library()}", f"FAKETIME=+{DAYS}d"]
+        return enclosed._replace(command=[*around, *later, *own])
+
+
+class Watched(LiveWorkspace):
+    """A workspace that notes which files a check leaves in it."""
+
+    made: dict[str, bytes]  # of the class that is made for one look
+
     async def run_script(
         self,
         script: str | Sequence[str],
@@ -49,11 +74,13 @@ class Later(LiveWorkspace):
         fixed: Sequence[Path] = (),
         network: Network | None = None,
     ) -> Ended:
-        if network is not True:
-            variables = {**(variables or {}), "LD_PRELOAD": _library(), "FAKETIME": f"+{DAYS}d"}
-        return await super().run_script(
+        before = files_in(self.folder)
+        ended = await super().run_script(
             script, seconds, stdin=stdin, variables=variables, read=read, fixed=fixed, network=network
         )
+        if network is not True:
+            self.made.update((name, body) for name, body in files_in(self.folder).items() if name not in before)
+        return ended
 
 
 def offline_problem() -> str:

@@ -12,6 +12,9 @@ from fairtrial.tracks.audit.subject import Subject
 from fairtrial.tracks.audit.trick import Trick, Tried
 
 
+_MOST_NAMED = 3
+
+
 class Outcome(NamedTuple):
     """What a probe found out about a task."""
 
@@ -62,7 +65,9 @@ def judged(tricks: Sequence[Trick], tried: Sequence[Tried], mark: float) -> Outc
     """Return what came of tricks of which none may pass."""
     passed = [(trick, one) for trick, one in zip(tricks, tried, strict=True) if one.passes(mark)]
     if passed:
-        what = ", with ".join(dict.fromkeys(trick.what for trick, _ in passed))
+        names = list(dict.fromkeys(trick.what for trick, _ in passed))
+        more = f", and in {len(names) - _MOST_NAMED} other ways" if len(names) > _MOST_NAMED else ""
+        what = ", with ".join(names[:_MOST_NAMED]) + more
         return Outcome("finding", what, len(passed), len(tricks), passed[0][1].notes)
     problems = [one.problem for one in tried if one.problem]
     if len(problems) == len(tried):

@@ -42,6 +42,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     hidden: Mapping[str, bytes] = {}  # the check's own files, by their names in the workspace
     start: Mapping[str, bytes] = {}  # what the agent starts with
     solved: Left | None = None  # what the solution leaves
+    made: Mapping[str, bytes] = {}  # what the check itself leaves in the workspace, once the solution has passed
 
     @property
     def solution(self) -> Solution | None:

@@ -52,5 +52,7 @@ class Endings(Cheat):
             yield Trick("a program that prints a score and ends", files=boasts)
         results = {name: body for name, body in _RESULTS.items() if name not in files}
         yield Trick("result files that the agent wrote", files=results)
+        if stale := {name: body for name, body in subject.made.items() if name not in files}:
+            yield Trick("what an earlier check left", files=stale)
         script = _DAEMON.format(mark=_MARK, names=" ".join(results), score=SCORE)
         yield Trick("a program that goes on and writes results", script=script)

@@ -21,7 +21,7 @@ class Links(Cheat):
 
     name: ClassVar = "links"
     needs_solution: ClassVar = True
-    nothing_there: ClassVar = "its check brings no file that an answer could be compared with"
+    nothing_there: ClassVar = "its check has no file that an answer could be compared with"
 
     def tricks(self, subject: Subject) -> Iterator[Trick]:
         for made, expected in islice(_pairs(subject), _MOST_PAIRS):
@@ -39,7 +39,8 @@ def _pairs(subject: Subject) -> Iterator[tuple[str, str]]:
     """Yield files of the solution with files of the check, those first that are alike."""
     assert subject.solved is not None
     made = {name: body for name, body in subject.solved.files.items() if language_of(name, body) is None}
-    data = {name: body for name, body in subject.hidden.items() if language_of(name, body) is None}
+    made = {name: body for name, body in made.items() if name not in subject.made}
+    data = {name: body for name, body in {**subject.made, **subject.hidden}.items() if language_of(name, body) is None}
     alike = [(name, other) for name, body in made.items() for other, text in data.items() if _same(body, text)]
     rest = [(name, other) for name in made for other in data if (name, other) not in alike]
     return iter([*alike, *rest])

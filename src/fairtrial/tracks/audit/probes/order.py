@@ -9,6 +9,8 @@ from fairtrial.tracks.audit.probe import Outcome, Probe
 from fairtrial.tracks.audit.probes.nothing import NOTHING, right_to_do_nothing
 from fairtrial.tracks.audit.subject import Subject
 
+AFTER_SOLUTION = "nothing done, once the solution has passed"
+
 
 class Order(Probe):
     """After the solution, doing nothing still fails; after that, the solution still passes.
@@ -25,7 +27,7 @@ class Order(Probe):
         nothing = await bench.try_out(subject, NOTHING)
         after = await bench.score(subject, subject.solved)
         if nothing.passes(subject.mark) and not right_to_do_nothing(subject):
-            return Outcome("finding", "nothing done, once the solution has passed", 1, 3, nothing.notes)
+            return Outcome("finding", AFTER_SOLUTION, 1, 3, nothing.notes)
         if not (before.passes(subject.mark) and after.passes(subject.mark)):
             failed = after if before.passes(subject.mark) else before
             return Outcome("finding", "fails", 0, 3, failed.problem or failed.notes)

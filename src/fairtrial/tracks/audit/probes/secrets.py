@@ -98,6 +98,9 @@ def _seen(subject: Subject, left: Left, folder: Path) -> Iterator[str]:
         kind, _, rest = line.partition(" ")
         if kind == "readable":
             place = Path(rest)
+            if subject.workspace is not None and subject.workspace.sandbox == "none":
+                yield "there is no sandbox, so it can read the check's files next to the suite"
+                continue
             yield f"`{place.relative_to(root) if place.is_relative_to(root) else place}` can be read"
         elif kind in ("commit", "unreachable"):
             yield "later commits are in its `.git`"
