@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from fairtrial import pipeline
 from fairtrial.api.given import AnySuite, load_given
 from fairtrial.api.twins import sync_twin
 from fairtrial.tracks.audit.auditing import AT_ONCE, REPEATS, SECONDS, audit_suite
@@ -31,10 +33,9 @@ async def aaudit(
         concurrency: How many attempts are made at the same time.
         timeout: Seconds that an attempt may take, and its check.
     """
-    loaded = load_given(suite, None)
-    return await audit_suite(
-        loaded, probes=probes, skip=skip, repeats=repeats, at_once=concurrency, seconds=timeout
-    )
+    keyless = isinstance(suite, str | Path)  # nothing is asked: keys and other variables may be unset
+    loaded = pipeline.load(suite, placeholders=True) if keyless else load_given(suite, None)
+    return await audit_suite(loaded, probes=probes, skip=skip, repeats=repeats, at_once=concurrency, seconds=timeout)
 
 
 audit = sync_twin(aaudit)
