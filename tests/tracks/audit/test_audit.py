@@ -16,13 +16,13 @@ import fairtrial as ft
 from fairtrial import pipeline
 from fairtrial.cli.main import _run
 from fairtrial.config import RunOptions
+from fairtrial.core.workspace import WorkspaceSpec
 from fairtrial.tracks.audit.auditing import audit_suite
 from fairtrial.tracks.audit.page import as_html
 from fairtrial.tracks.audit.places import later_problem
 from fairtrial.tracks.audit.probes import NAMES
 from fairtrial.tracks.audit.result import Audit
 from fairtrial.tracks.audit.words import TITLES, advised, grouped, headline, sentence
-from fairtrial.core.workspace import WorkspaceSpec
 
 TASKS = Path(__file__).parent / "tasks"
 PLANTED = [case["id"] for case in yaml.safe_load((TASKS / "planted.yaml").read_text())["cases"]]
@@ -142,7 +142,12 @@ async def test_later_commits_and_copies_of_the_solution_are_seen(tmp_path):
 
 async def test_the_environment_does_not_tell_the_answer(monkeypatch):
     monkeypatch.setenv("HINT", "it is Ouagadougou")
-    case = {"id": "x", "input": "Which city?", "expected": "Ouagadougou", "scorer": {"type": "check", "command": "false"}}
+    case = {
+        "id": "x",
+        "input": "Which city?",
+        "expected": "Ouagadougou",
+        "scorer": {"type": "check", "command": "false"},
+    }
     audit = await audit_suite(made(cases=[case]), probes=["secrets"])
     assert "the answer is in its environment (`HINT`)" in audit.findings[0].what
     hidden = {**case, "workspace": {"sandbox": "bubblewrap"}}
@@ -170,7 +175,10 @@ async def test_questions_and_their_scorers():
 
 
 async def test_ways_that_ask_for_tools_are_left_out_and_that_is_said():
-    scorer = {"type": "all_of", "scorers": [{"type": "check", "command": "test -e made"}, {"type": "tool_calls", "max": 3}]}
+    scorer = {
+        "type": "all_of",
+        "scorers": [{"type": "check", "command": "test -e made"}, {"type": "tool_calls", "max": 3}],
+    }
     case = {"id": "x", "input": "Make it.", "scorer": scorer, "solution": {"run": "touch made"}}
     audit = await audit_suite(made(cases=[case]), probes=["solution", "nothing"])
     assert audit.sound and [row.status for row in audit.rows] == ["sound", "sound"]
@@ -202,7 +210,9 @@ def test_every_surface_says_the_same(tmp_path, capsys, monkeypatch):
         {"id": "c", "input": "Capital?", "expected": "Rome"},
         {"id": "d", "input": "A digit?", "expected": r"^\d$", "scorer": "regex"},
     ]
-    (tmp_path / "suite.yaml").write_text(yaml.safe_dump({"name": "s", "targets": ["openai:gpt-6-luna"], "cases": cases}))
+    (tmp_path / "suite.yaml").write_text(
+        yaml.safe_dump({"name": "s", "targets": ["openai:gpt-6-luna"], "cases": cases})
+    )
     assert _run(["audit", "suite.yaml", "-o", "audit.html"]) == 1
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= 80
@@ -210,7 +220,11 @@ def test_every_surface_says_the_same(tmp_path, capsys, monkeypatch):
     document = json.loads(capsys.readouterr().out)
     audit = ft.audit("suite.yaml")
     assert headline(audit) == document["headline"] == "2 findings in 2 of 4 cases; 1 case without a reference solution"
-    assert [row["message"] for row in document["rows"]] == [sentence(row) for row in audit.rows] == list(map(str, audit.rows))
+    assert (
+        [row["message"] for row in document["rows"]]
+        == [sentence(row) for row in audit.rows]
+        == list(map(str, audit.rows))
+    )
     page, flat = (tmp_path / "audit.html").read_text(), " ".join(printed.split())
     for line in (headline(audit), *advised(audit)):
         assert " ".join(line.split()) in flat

@@ -6,7 +6,9 @@ import re
 import tomllib
 from typing import NamedTuple
 
-HAVE_SETTINGS = frozenset({"pyproject.toml", "setup.cfg", "tox.ini"})  # among other things: they are not set aside whole
+HAVE_SETTINGS = frozenset(
+    {"pyproject.toml", "setup.cfg", "tox.ini"}
+)  # among other things: they are not set aside whole
 _HEADER = re.compile(r"\s*\[")
 _OF_PYTEST = re.compile(r"\s*\[+\s*(?:tool\s*[.:]\s*)?pytest\s*[\].]")
 

@@ -33,8 +33,9 @@ async def aaudit(
         concurrency: How many attempts are made at the same time.
         timeout: Seconds that an attempt may take, and its check.
     """
-    keyless = isinstance(suite, str | Path)  # nothing is asked: keys and other variables may be unset
-    loaded = pipeline.load(suite, placeholders=True) if keyless else load_given(suite, None)
+    # Nothing is asked: keys and other variables may be unset.
+    is_file = isinstance(suite, str | Path)
+    loaded = pipeline.load(Path(str(suite)), placeholders=True) if is_file else load_given(suite, None)
     return await audit_suite(loaded, probes=probes, skip=skip, repeats=repeats, at_once=concurrency, seconds=timeout)
 
 

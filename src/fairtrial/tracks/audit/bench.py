@@ -199,4 +199,3 @@ def _put(place: Path, body: bytes) -> None:
 def _unpack(folder: Path, suite: Path, names: Iterable[str]) -> None:
     for name in names:
         unpack(pack(suite / name, _MOST_BYTES), folder)
-

@@ -40,9 +40,10 @@ def audit_tasks(
     """Audit a suite, print what was found, and return 1 if it is something to fail on."""
     if output is not None and (reason := why_not_writable(output)):
         raise FairtrialError(f"{output} cannot be written: {reason}")
-    loaded = pipeline.load(suite, RunOptions(cases=list(cases), limit=limit), placeholders=True)
-    tried = {"at_once": how.pop("concurrency"), "seconds": how.pop("timeout"), **how}
-    result = run_coroutine(audit_suite(loaded, **tried, done=None if quiet or as_json else _Progress()))
+    loaded = pipeline.load(suite, RunOptions(cases=cases, limit=limit), placeholders=True)
+    tried: dict[str, Any] = {"at_once": how.pop("concurrency"), "seconds": how.pop("timeout"), **how}
+    tried["done"] = None if quiet or as_json else _Progress()
+    result = run_coroutine(audit_suite(loaded, **tried))
     if output is not None:
         write_report(result, output)
     if as_json:

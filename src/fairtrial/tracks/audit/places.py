@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from fairtrial.tracks.audit.subject import files_in
 
 DAYS = 400  # later: another year, another month, another day of the week
 _ALONE = ("bwrap", "--dev-bind", "/", "/", "--unshare-net", "--die-with-parent", "--")
-_LIBRARIES = ("/usr/lib/*/faketime/libfaketime.so.1", "/usr/lib/faketime/libfaketime.so.1")
+_LIBRARY = "faketime/libfaketime.so.1"  # in /usr/lib, or in the part of it for a kind of machine
 
 
 class Offline(LiveWorkspace):
@@ -96,4 +95,5 @@ def later_problem(spec: WorkspaceSpec) -> str:
 
 
 def _library() -> str:
-    return next((found for pattern in _LIBRARIES for found in sorted(glob.glob(pattern))), "")
+    libraries = Path("/usr/lib")
+    return next(map(str, sorted([*libraries.glob(_LIBRARY), *libraries.glob(f"*/{_LIBRARY}")])), "")

@@ -11,7 +11,6 @@ from fairtrial.tracks.audit.result import Status
 from fairtrial.tracks.audit.subject import Subject
 from fairtrial.tracks.audit.trick import Trick, Tried
 
-
 _MOST_NAMED = 3
 
 

@@ -136,7 +136,7 @@ def _labels(suite: Suite) -> tuple[str, ...]:
             counts[text] = counts.get(text, 0) + 1
             if len(counts) > 20:
                 return ()
-    return tuple(counts) if 1 < len(counts) and sum(counts.values()) >= 2 * len(counts) else ()
+    return tuple(counts) if len(counts) > 1 and sum(counts.values()) >= 2 * len(counts) else ()
 
 
 def contents(body: bytes, prefix: str = "") -> dict[str, bytes]:

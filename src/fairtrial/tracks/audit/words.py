@@ -41,6 +41,11 @@ _ADVICE = {
     "links": "compare contents only after refusing links, or compute what is expected instead of bringing it",
     "order": "let the check keep nothing outside of its workspace, or set `sandbox: bubblewrap`",
 }
+_SOLUTION_FAILS = {
+    "offline": "its solution fails without a network",
+    "date": "its solution fails at another date",
+}
+_IN_FULL = {"fails": "its solution fails after other attempts", "no score": "doing nothing is not scored"}
 _MISSING = (
     "no reference solution: add `solution:` to the case, files, a patch or a command that solve it "
     "(of a question: a right answer)"
@@ -63,23 +68,16 @@ def sentence(row: AuditRow) -> str:
 
 def _wrong(row: AuditRow) -> str:
     said = f" ({clipped(one_line(row.notes), _LONGEST)})" if row.notes else ""
-    if row.probe == "solution":
-        if row.what:
-            return f"its solution {row.what}"
-        often = "never passes" if not row.passed else f"passes only {row.passed} of {row.tried} times"
-        return f"its solution {often}{said}"
-    if row.probe in ("offline", "date"):
-        place = "without a network" if row.probe == "offline" else "at another date"
-        return f"its solution fails {place}{said}"
     if row.probe == "secrets":
         return f"its agent can see what it must not: {row.what}"
-    if row.what == "fails":
-        return f"its solution fails after other attempts{said}"
-    if row.what == "no score":
-        return f"doing nothing is not scored{said}"
-    if row.what.startswith("cannot be tried"):
-        return row.what
-    return f"passes with {row.what}"
+    if row.probe in _SOLUTION_FAILS:
+        return f"{_SOLUTION_FAILS[row.probe]}{said}"
+    if row.probe == "solution":
+        often = "never passes" if not row.passed else f"passes only {row.passed} of {row.tried} times"
+        return f"its solution {row.what}" if row.what else f"its solution {often}{said}"
+    if row.what in _IN_FULL:
+        return f"{_IN_FULL[row.what]}{said}"
+    return row.what if row.what.startswith("cannot be tried") else f"passes with {row.what}"
 
 
 def headline(audit: Audit) -> str:
@@ -107,8 +105,10 @@ def grouped(rows: Iterable[AuditRow]) -> list[str]:
 def _cases(names: list[str]) -> str:
     names = list(dict.fromkeys(names))
     shown = ", ".join(f"`{name}`" for name in names[:3])
-    return f"case {shown}" if len(names) == 1 else f"cases {shown}" + (
-        f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return (
+        f"case {shown}"
+        if len(names) == 1
+        else f"cases {shown}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     )
 
 

@@ -1,5 +1,6 @@
 """The probes, one per file, in the order in which they are shown; each is known by its `name`."""
 
+from fairtrial.tracks.audit.probe import Probe
 from fairtrial.tracks.audit.probes.answers import Answers
 from fairtrial.tracks.audit.probes.date import Date
 from fairtrial.tracks.audit.probes.endings import Endings
@@ -15,7 +16,7 @@ from fairtrial.tracks.audit.probes.solution import SolutionProbe
 from fairtrial.tracks.audit.probes.stub import Stub
 from fairtrial.tracks.audit.probes.tests import Tests
 
-PROBES = (
+PROBES: tuple[type[Probe], ...] = (
     *(SolutionProbe, Nothing, Answers, OfflineProbe, Date, Stub, Tests, Hooks, Shadows, Programs, Endings),
     *(Secrets, Links, Order),
 )

@@ -12,7 +12,7 @@ from fairtrial.tracks.audit.trick import Tried
 
 
 class SolutionProbe(Probe):
-    """The solution passes as often as it is tried: otherwise task or check is broken, or the check is not repeatable."""
+    """The solution passes as often as it is tried: if not, the task is broken, or its check, or that has moods."""
 
     name: ClassVar = "solution"
     for_questions: ClassVar = True
