@@ -6,7 +6,7 @@ import pytest
 
 from tests.agents.workspace.test_runs import agent, check  # noqa: F401  # a fixture
 
-PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider -p no:fairtrial tests"
+PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider --disable-plugin-autoload tests"
 COLLECTS = {
     "tox.ini": "[pytest]\naddopts = --collect-only\n",
     "setup.cfg": "[metadata]\nname = x\n[tool:pytest]\naddopts = --collect-only\n",

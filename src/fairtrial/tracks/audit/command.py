@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ class _Progress:
     """One line that says how far it is, where somebody looks."""
 
     def __init__(self) -> None:
-        self._shown = click.get_text_stream("stderr").isatty()
+        self._shown = sys.stderr.isatty()
 
     def __call__(self, done: int, total: int) -> None:
         if self._shown:
