@@ -51,6 +51,7 @@ NAVIGATION: dict[str, Any] = {
         "Models": "docs/models.md",
         "Agents by name": "docs/agents.md",
         "Agents at work": "docs/workspaces.md",
+        "Auditing tasks": "docs/audit.md",
         "Does my server help?": "docs/does-it-help.md",
         "Servers recorded and mocked": "docs/doubles.md",
         "Optimisation problems": "docs/problems.md",

@@ -33,6 +33,7 @@ _HOMES = {
     "fairtrial.core.errors": ("FairtrialError",),
     "fairtrial.core.score": ("Score", "Unscored"),
     "fairtrial.judging.calibration": ("Calibration",),
+    "fairtrial.tracks.audit.result": ("Audit",),
     "fairtrial.tracks.optimisation.analysis": ("OptimisationReport",),
 }
 _VERBS = {  # each has an async twin, with an `a` before its name
@@ -43,6 +44,7 @@ _VERBS = {  # each has an async twin, with an `a` before its name
     "fairtrial.api.given": ("open_run",),
     "fairtrial.api.judging": ("calibrate", "label", "pairwise"),
     "fairtrial.api.running": ("rescore", "resume", "retry", "run", "score"),
+    "fairtrial.tracks.audit.api": ("audit",),
     "fairtrial.tracks.interchange.api": ("import_log", "import_results", "import_traces"),
     "fairtrial.tracks.optimisation.api": ("styles",),
 }

@@ -39,11 +39,14 @@ from fairtrial.core.score import Score, Unscored
 from fairtrial.judging.calibration import Calibration
 from fairtrial.pipeline import load as load_suite
 from fairtrial.stats import Aggregate, RunMeansTest
+from fairtrial.tracks.audit.auditing import AT_ONCE, REPEATS, SECONDS
+from fairtrial.tracks.audit.result import Audit
 from fairtrial.tracks.interchange.import_traces import TracesRead
 from fairtrial.tracks.optimisation.analysis import OptimisationReport
 
 __all__ = [
     "Answer",
+    "Audit",
     "Calibration",
     "Case",
     "CaseAnalysis",
@@ -68,6 +71,7 @@ __all__ = [
     "Unscored",
     "Variance",
     "aaggregate",
+    "aaudit",
     "acalibrate",
     "acases",
     "acompare",
@@ -92,6 +96,7 @@ __all__ = [
     "ascore",
     "astyles",
     "atools",
+    "audit",
     "avariance",
     "calibrate",
     "cases",
@@ -129,6 +134,50 @@ async def aaggregate(run: Run) -> dict[str, Aggregate]:
     """Return each arm's mean, standard deviation, minimum, maximum, count, weight and interval; scores are 0–1.
 
     The async twin of `aggregate`.
+    """
+
+def audit(
+    suite: AnySuite,
+    *,
+    probes: Sequence[str] = (),
+    skip: Sequence[str] = (),
+    repeats: int = REPEATS,
+    concurrency: int = AT_ONCE,
+    timeout: float = SECONDS,
+) -> Audit:
+    """Check the tasks of a suite before money is spent: solutions pass, doing nothing and known cheats fail.
+
+    No target is asked. The suite's own code runs: setup commands, checks, solutions.
+
+    Args:
+        suite: A suite, its file, or a mapping with its keys.
+        probes: Only these probes, such as `nothing`; default: all.
+        skip: All probes but these.
+        repeats: How often every solution must pass.
+        concurrency: How many attempts are made at the same time.
+        timeout: Seconds that an attempt may take, and its check.
+    """
+
+async def aaudit(
+    suite: AnySuite,
+    *,
+    probes: Sequence[str] = (),
+    skip: Sequence[str] = (),
+    repeats: int = REPEATS,
+    concurrency: int = AT_ONCE,
+    timeout: float = SECONDS,
+) -> Audit:
+    """Check the tasks of a suite before money is spent: solutions pass, doing nothing and known cheats fail.
+
+    No target is asked. The suite's own code runs: setup commands, checks, solutions.
+
+    Args:
+        suite: A suite, its file, or a mapping with its keys.
+        probes: Only these probes, such as `nothing`; default: all.
+        skip: All probes but these.
+        repeats: How often every solution must pass.
+        concurrency: How many attempts are made at the same time.
+        timeout: Seconds that an attempt may take, and its check.
     """
 
 def calibrate(

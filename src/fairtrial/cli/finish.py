@@ -27,11 +27,11 @@ def check_outputs(outputs: Sequence[str], form: Format | None = None) -> None:
             raise click.UsageError("-o - works with `fairtrial export` alone: name a file, or use --json")
         if form is None:
             format_of(Path(output))
-        if reason := _why_not_writable(Path(output), folder=form is not None and form.folder):
+        if reason := why_not_writable(Path(output), folder=form is not None and form.folder):
             raise FairtrialError(f"{output} cannot be written: {reason}")
 
 
-def _why_not_writable(path: Path, *, folder: bool = False) -> str:
+def why_not_writable(path: Path, *, folder: bool = False) -> str:
     """Return why a file cannot be written; empty if it can. Files are replaced as a whole, so the folder matters."""
     if not path.parent.is_dir():
         return f"the folder {path.parent} does not exist"

@@ -205,6 +205,24 @@ class ForbiddenEntry(Keys, frozen=True, kw_only=True):
         return ((("arguments",), problem) for problem in pattern_problems(self.arguments))
 
 
+class SolutionEntry(Keys, frozen=True, kw_only=True):
+    """A known good solution of a case, for `fairtrial audit` alone: nobody is sent it. A text is an answer."""
+
+    shorthand: ClassVar[str] = "answer"
+    answer: Annotated[str, Meta(description="What a right answer says.")] = ""
+    files: Annotated[
+        str | list[str],
+        Meta(description="Folders, files or archives that are put into the workspace, relative to the suite."),
+    ] = []
+    patch: Annotated[str, Meta(description="A diff that `git apply` applies in the workspace.")] = ""
+    run: Annotated[str, Meta(description="A shell script that is run in the workspace, after files and patch.")] = ""
+
+    def find_problems(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield that it says nothing."""
+        if not (self.answer or self.files or self.patch or self.run):
+            yield (), "a solution is an `answer`, `files`, a `patch`, or something to `run`"
+
+
 class CaseSettings(Keys, frozen=True, kw_only=True):
     """What a case may say in addition to its question; under `case_defaults`, for all cases."""
 
@@ -264,3 +282,6 @@ class CaseEntry(CaseSettings, frozen=True, kw_only=True):
         Meta(description="Instead of `input`: what the user says, each after an answer; the last is scored."),
     ] = []
     id: str | None = None
+    solution: Annotated[
+        SolutionEntry | None, Meta(description="A known good solution, for `fairtrial audit`; it is never sent.")
+    ] = None

@@ -54,7 +54,7 @@ def inline_case(entry: CaseEntry, index: int, folder: Path, *, fetch: bool) -> C
 
 
 def _metadata(entry: CaseEntry, folder: Path) -> dict[str, Any] | None:
-    """Return a case's metadata, including its page checks, choices, workspace, tool calls and skills."""
+    """Return a case's metadata, including what else is said of it: checks, workspace, tool calls, skills, solution."""
     metadata = dict(entry.metadata or {})
     if entry.workspace is not None:
         metadata["workspace"] = own_fields(entry.workspace, folder)
@@ -67,6 +67,9 @@ def _metadata(entry: CaseEntry, folder: Path) -> dict[str, Any] | None:
         metadata["forbidden"] = [_without_empty(msgspec.to_builtins(call)) for call in entry.forbidden]
     if entry.skill:
         metadata["skill"] = entry.skill
+    if entry.solution is not None:
+        given = {**msgspec.to_builtins(entry.solution), "files": listed(entry.solution.files)}
+        metadata["solution"] = {name: value for name, value in given.items() if value}
     checks = [check for check in entry.checks if check.steps]  # one without was reported where it stands
     if checks:
         metadata["checks"] = [_without_empty(msgspec.to_builtins(check)) for check in checks]

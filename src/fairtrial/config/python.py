@@ -60,6 +60,7 @@ class Case:
         metadata: Anything else to keep with it.
         forbidden: The tool calls that must not be made, names or mappings with `tool` and `arguments`.
         skill: Whether the skill is to fire here (`"fires"`) or not (`"silent"`); of several, a mapping by name.
+        solution: A known good solution, for `fairtrial.audit`: an answer, or a mapping with `files`, `patch` or `run`.
     """
 
     input: str | None = None
@@ -86,6 +87,7 @@ class Case:
     metadata: Mapping[str, Any] | None = None
     forbidden: Sequence[str | Mapping[str, Any]] | None = None
     skill: str | Mapping[str, str] | None = None
+    solution: str | Mapping[str, Any] | None = None
 
     def as_entry(self) -> dict[str, Any]:
         """Return what is given, under the keys of a suite file."""

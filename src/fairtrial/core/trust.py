@@ -16,7 +16,7 @@ from pathlib import Path
 ASKING = frozenset(
     [
         "demo", "run", "resume", "retry", "rescore", "batches", "gate", "pairwise", "calibrate", "arena", "replicate",
-        "optim", "baseline",
+        "optim", "baseline", "audit",
     ]
 )  # fmt: skip
 _process = {"may run": True}

@@ -17,6 +17,7 @@ import msgspec
 from fairtrial.agents.processes.process import Ended
 from fairtrial.agents.workspace.archive import entries, pack, remove, unpack
 from fairtrial.agents.workspace.changes import FileChanges
+from fairtrial.agents.workspace.settings_of_tests import HAVE_SETTINGS, without_agents
 from fairtrial.core.types_in_threads import look_into
 
 _CHECKING = Path(__file__).with_name("checking")
@@ -27,8 +28,16 @@ _WITH_VALUE = ("-W", "-X")
 _BY_SHELL = "'''exec' "
 _MAX_FILES = 200 * 2**20
 _MOST_NOTED = 5
+_LONGEST_SETTINGS = 2**20
+_PROCESSES = Path("/proc")
+_MOST_STEPS = 1000  # in following a link
 # What decides how tests are run, and is no work that anybody asks for.
-_OF_TESTS = frozenset({"conftest.py", "pytest.ini", ".pytest.ini", "sitecustomize.py", "usercustomize.py"})
+_OF_TESTS = frozenset(
+    [
+        *("conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"),
+        *("sitecustomize.py", "usercustomize.py"),
+    ]
+)
 _TEST = re.compile(r"(^|/)(tests?/|test_[^/]*$|[^/]*_test\.\w+$|[^/]*\.(test|spec)\.\w+$|conftest\.py$)")
 _USUAL_TARGETS = ("/usr/", "/bin/", "/lib", "/opt/")
 
@@ -115,6 +124,7 @@ class CheckFolder:
         self._note_changed_tests(agents - brought)
         if brought:
             self._set_aside(agents - brought)
+            self._set_settings_aside(agents - brought)
         self._remove_links(agents - brought, brought)
         self._note_names(agents - brought)
         self.listed.write_text("\0".join(sorted(agents - brought)), "utf-8", errors="surrogateescape")
@@ -143,7 +153,7 @@ class CheckFolder:
         return self._noticed[:_MOST_NOTED] + ([f"and {more} more"] if more > 0 else [])
 
     def _note_changed_tests(self, names: set[str]) -> None:
-        before = [name for name in (*self._changes.modified, *self._changes.removed) if _TEST.search(name)]
+        before = [name for name in (*self._changes.modified, *self._changes.removed) if is_test(name)]
         for name in sorted(before):
             if name in names or name in self._changes.removed:
                 self._noticed.append(f"{name} was {'changed' if name in names else 'removed'} by the agent")
@@ -158,6 +168,24 @@ class CheckFolder:
                     shutil.copyfile(before, place)
                 self._noticed.append(f"{name} of the agent was set aside")
 
+    def _set_settings_aside(self, names: set[str]) -> None:
+        """Bring what other files say about how tests run back to what it was, and leave the rest of them alone."""
+        for name in sorted(name for name in names if Path(name).name in HAVE_SETTINGS):
+            place, before = self._workspace / name, self._start / name
+            if not place.is_file():
+                continue
+            earlier = before.read_text("utf-8", errors="surrogateescape") if before.is_file() else None
+            text = place.read_bytes()[: _LONGEST_SETTINGS + 1].decode("utf-8", "surrogateescape")
+            kept = None if len(text) > _LONGEST_SETTINGS else without_agents(name, text, earlier)
+            if kept == text:
+                continue
+            remove(place)
+            if kept is not None:
+                place.write_text(kept, "utf-8", errors="surrogateescape")
+            elif earlier is not None:
+                shutil.copyfile(before, place)
+            self._noticed.append(f"what {name} of the agent says about pytest was set aside")
+
     def _remove_links(self, names: set[str], brought: set[str]) -> None:
         """Remove links to the check's files, which would make what it expects the agent's answer."""
         root = self._workspace.resolve()
@@ -170,7 +198,10 @@ class CheckFolder:
             if not place.is_symlink():
                 continue
             target = _resolved(place)
-            if target in hidden or target in folders or target == root or target.is_relative_to(self.own.resolve()):
+            if _through_processes(place):
+                place.unlink()
+                self._noticed.append(f"{name} was a link by way of /proc, and was removed")
+            elif target in hidden or target in folders or target == root or target.is_relative_to(self.own.resolve()):
                 place.unlink()
                 self._noticed.append(f"{name} was a link to what belongs to the check, and was removed")
             elif not target.is_relative_to(root) and not str(target).startswith(_USUAL_TARGETS):
@@ -186,11 +217,31 @@ class CheckFolder:
                 self._noticed.append(f"{name} is named like a module of Python, and is not imported in its place")
 
 
+def is_test(name: str) -> bool:
+    """Return whether a file in a workspace is a test, by its name."""
+    return _TEST.search(name) is not None
+
+
 def _resolved(link: Path) -> Path:
     try:
         return link.resolve()
     except (OSError, RuntimeError):  # a circle
         return link
+
+
+def _through_processes(link: Path) -> bool:
+    """Return whether a link leads through /proc, where it is another place for every process that follows it."""
+    left, place = list(reversed(link.parts[1:])), Path("/")
+    for _ in range(_MOST_STEPS):
+        if not left or place == _PROCESSES:
+            break
+        part = left.pop()
+        place = place.parent if part == ".." else place / part
+        if place.is_symlink() and place != _PROCESSES:
+            target = place.readlink()
+            left += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+            place = Path("/") if target.is_absolute() else place.parent
+    return place == _PROCESSES
 
 
 def refereed(command: str | Sequence[str], folder: CheckFolder, workspace: Path, *, local: bool) -> Refereed | None:

@@ -197,8 +197,15 @@ class LiveWorkspace:
 class Workspaces:
     """Makes the workspaces of one session, in a temporary folder of its own. An async context manager."""
 
-    def __init__(self, load: Callable[[Attachment], Awaitable[File]], kept: Path | None = None) -> None:
-        self._load, self._kept = load, kept
+    def __init__(
+        self,
+        load: Callable[[Attachment], Awaitable[File]],
+        kept: Path | None = None,
+        *,
+        kind: type[LiveWorkspace] = LiveWorkspace,
+    ) -> None:
+        """`kind` is what it makes: others differ in how programs in them are started."""
+        self._load, self._kept, self._kind = load, kept, kind
         self._root: Path | None = None
 
     async def __aenter__(self) -> Workspaces:
@@ -222,7 +229,7 @@ class Workspaces:
         if self._root is None:
             self._root = private_temp_folder("fairtrial-workspaces")
         base = Path(tempfile.mkdtemp(dir=self._root))
-        workspace = LiveWorkspace(spec, base)
+        workspace = self._kind(spec, base)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(asyncio.to_thread, shutil.rmtree, base, ignore_errors=True)
             stack.push_async_callback(self._keep, workspace, keep_as)

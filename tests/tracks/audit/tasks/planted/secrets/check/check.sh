@@ -1,0 +1,1 @@
+test "$(cat made.txt)" = "$(cut -d: -f2 key.txt)"

@@ -1,0 +1,3 @@
+import shapes
+
+assert callable(shapes.area)
