@@ -13,6 +13,7 @@ from fairtrial.core.calls import ForbiddenCall, MadeCall, fits, is_named
 from fairtrial.core.experiment import Case, ExpectedCall
 from fairtrial.core.ids import canonical_json
 from fairtrial.core.skill_use import fired, wants
+from fairtrial.text.conditions import IncomparableError
 
 HELD_OUT = "test"  # the tag of cases that had no part in the choice of a description
 NONE = "no tool"  # in the place of a tool: nothing was called, or nothing should be
@@ -134,12 +135,12 @@ class ArmCounts:
     def _add_forbidden(
         self, case: Case, calls: Sequence[MadeCall], forbidden: Sequence[ForbiddenCall], *, ended: bool
     ) -> None:
-        """Count forbidden calls; a trial that broke off, or that cannot be searched in time, does not tell of none."""
+        """Count forbidden calls; a trial that broke off, or that cannot be compared, does not tell of none."""
         made: list[bool | None] = []
         for rule in forbidden:
             try:
                 was_made = any(rule.is_made(call) for call in calls)
-            except TimeoutError:
+            except IncomparableError:
                 was_made, ended = False, False
             made.append(was_made or (False if ended else None))
         for rule, found in zip(forbidden, made, strict=True):

@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Meta
 
 from fairtrial.core.amounts import MOST_REPEATS, not_finite
-from fairtrial.core.calls import pattern_problems
 from fairtrial.core.events import OnLimit
 from fairtrial.core.extraction import Extraction
+from fairtrial.text.conditions import condition_problem
 from fairtrial.webpage.checks import Check
 
 Repeats = Annotated[
@@ -201,8 +201,9 @@ class ForbiddenEntry(Keys, frozen=True, kw_only=True):
     ] = None
 
     def find_problems(self) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Yield the patterns that are none."""
-        return ((("arguments",), problem) for problem in pattern_problems(self.arguments))
+        """Yield a condition that cannot be used."""
+        if problem := condition_problem(self.arguments):
+            yield ("arguments",), problem
 
 
 class SolutionEntry(Keys, frozen=True, kw_only=True):

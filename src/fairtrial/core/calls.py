@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import operator
-import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import msgspec
 
 from fairtrial.core.experiment import Case, ExpectedCall, ScorerSpec
+from fairtrial.text.conditions import fits_condition
 from fairtrial.text.json_text import last_json, same_json
-from fairtrial.text.numbers import read_number
-from fairtrial.text.patterns import PatternError, compile_pattern
 
 SCORER = "tool_calls"  # whose options say which calls a case asks for
 FORBIDDING = (SCORER, "trajectory")  # whose options say which calls it forbids
-_COMPARISON = re.compile(r"(>=|<=|!=|>|<)\s*(\S.*)", re.DOTALL)
-_REGEX = re.compile(r"/.+/[dgimsuvy]*", re.DOTALL)
-_ORDERS: dict[str, Callable[[Any, Any], bool]] = {
-    ">": operator.gt,
-    ">=": operator.ge,
-    "<": operator.lt,
-    "<=": operator.le,
-}
-_LONGEST_SEARCH = 1.0  # seconds
 
 
 class MadeCall(NamedTuple):
@@ -84,53 +72,6 @@ def contains(value: Any, part: Any) -> bool:
     return same_json(value, part)
 
 
-def fits_arguments(value: Any, pattern: Any) -> bool:
-    """Return whether the arguments of a call are as a pattern says; raise TimeoutError if a search takes too long.
-
-    Of a mapping, every key must be there and fit. A text may compare (`>100`, `>=`, `<`, `<=`, `!=`), numbers as
-    numbers and texts, such as dates, as texts; `/…/` is searched for; anything else must be contained (`contains`).
-    """
-    if isinstance(pattern, Mapping):
-        return isinstance(value, Mapping) and all(
-            name in value and fits_arguments(value[name], own) for name, own in pattern.items()
-        )
-    if not isinstance(pattern, str):
-        return contains(value, pattern)
-    if compared := _COMPARISON.fullmatch(pattern):
-        return _compares(value, compared[1], compared[2])
-    if pattern.startswith("/") and _REGEX.fullmatch(pattern):
-        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        return compile_pattern(pattern).search(text, timeout=_LONGEST_SEARCH) is not None
-    return contains(value, pattern)
-
-
-def pattern_problems(pattern: Any) -> Iterator[str]:
-    """Yield what is wrong with a pattern of arguments."""
-    if isinstance(pattern, Mapping):
-        for own in pattern.values():
-            yield from pattern_problems(own)
-    elif isinstance(pattern, str) and _REGEX.fullmatch(pattern):
-        try:
-            compile_pattern(pattern)
-        except PatternError as error:
-            yield f"{pattern} is no regular expression: {error}"
-
-
-def _compares(value: Any, how: str, bound: str) -> bool:
-    if how == "!=":
-        return not same_json(value, bound) and not (_number(value) is not None and _number(value) == _number(bound))
-    least, own = _number(bound), _number(value)
-    if least is not None:
-        return own is not None and _ORDERS[how](own, least)
-    return isinstance(value, str) and _ORDERS[how](value, bound)
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, str):
-        return next(iter(read_number(value)), None)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
 def read_expected_calls(expected: str) -> list[ExpectedCall]:
     """Read the calls that a case expects; raise ValueError if they cannot be read."""
     if expected[:1] not in ("{", "["):
@@ -171,8 +112,8 @@ class ForbiddenCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     arguments: dict[str, Any] | None = None
 
     def is_made(self, call: MadeCall) -> bool:
-        """Return whether a call is this one; raise TimeoutError if it cannot be told in time."""
-        return is_named(call, self.tool) and (self.arguments is None or fits_arguments(call.arguments, self.arguments))
+        """Return whether a call is this one; raise IncomparableError if it cannot be told."""
+        return is_named(call, self.tool) and (self.arguments is None or fits_condition(call.arguments, self.arguments))
 
 
 def forbidden_calls(case: Case, scorer: ScorerSpec) -> tuple[ForbiddenCall, ...]:

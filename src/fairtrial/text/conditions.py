@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from fairtrial.text.folding import find_word, fold
 from fairtrial.text.json_text import same_json
+from fairtrial.text.numbers import read_number
 from fairtrial.text.patterns import PatternError, compile_pattern
 
-_BOUND = re.compile(r"(>=|<=|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")
+_NUMERAL, _DATE = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", r"\d{4}-\d\d(?:-\d\d(?:[T ][\d:.+Z-]*)?)?"
+_BOUND = re.compile(rf"(>=|<=|>|<)\s*({_DATE}|{_NUMERAL})")
 _UNEQUAL = "!="
+_ORDERS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _SECONDS = 0.1  # that a pattern may take: the text comes from a model
 _MAX_SHOWN = 60
 
@@ -48,7 +52,8 @@ def condition_problem(condition: Any) -> str:
         return next(filter(None, map(condition_problem, inner)), "")
     if not isinstance(condition, str):
         return ""
-    if (bound := _BOUND.fullmatch(condition.strip())) and _number(bound[2]) is None:
+    bound = _BOUND.fullmatch(condition.strip())
+    if bound and not re.fullmatch(_DATE, bound[2]) and _number(bound[2]) is None:
         return f"nothing can be compared with {condition!r}: write a finite number"
     try:
         if is_pattern(condition):
@@ -60,7 +65,7 @@ def condition_problem(condition: Any) -> str:
 
 def is_pattern(text: str) -> bool:
     """Return whether a text is a pattern between slashes, perhaps with flags: `/refund|back/i`, but not `/usr/bin`."""
-    return re.fullmatch(r"/.+/[ims]*", text, re.DOTALL) is not None
+    return re.fullmatch(r"/.+/[dgimsuvy]*", text, re.DOTALL) is not None
 
 
 def found_in(text: str, wanted: str) -> bool:
@@ -75,7 +80,7 @@ def found_in(text: str, wanted: str) -> bool:
 
 def _fits_text(value: Any, condition: str) -> bool:
     if bound := _BOUND.fullmatch(condition.strip()):
-        return _within(value, bound[1], _number(bound[2]))
+        return _within(value, bound[1], bound[2])
     if condition.startswith(_UNEQUAL):
         return not _equal(value, condition.removeprefix(_UNEQUAL).strip())
     if is_pattern(condition):
@@ -86,16 +91,16 @@ def _fits_text(value: Any, condition: str) -> bool:
     return same_json(value, condition)
 
 
-def _within(value: Any, sign: str, limit: int | float | None) -> bool:
-    number = _number(value)
+def _within(value: Any, sign: str, bound: str) -> bool:
+    """Compare numbers as numbers, and dates as the texts that they are in ISO 8601."""
+    if re.fullmatch(_DATE, bound):
+        if not isinstance(value, str) or not re.fullmatch(_DATE, value.strip()):
+            raise IncomparableError(f"{_shown(value)} is not a date, so it cannot be compared with {sign}{bound}")
+        return bool(_ORDERS[sign](value.strip(), bound))
+    number, limit = _number(value), _number(bound)
     if number is None or limit is None:
-        raise IncomparableError(f"{_shown(value)} is not a number, so it cannot be compared with {sign}{limit}")
-    return {
-        ">": number > limit,
-        ">=": number >= limit,
-        "<": number < limit,
-        "<=": number <= limit,
-    }[sign]
+        raise IncomparableError(f"{_shown(value)} is not a number, so it cannot be compared with {sign}{bound}")
+    return bool(_ORDERS[sign](number, limit))
 
 
 def _equal(value: Any, text: str) -> bool:
@@ -111,10 +116,8 @@ def _number(value: Any) -> int | float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
-        try:
-            value = int(value) if re.fullmatch(r"\s*[-+]?\d{1,300}\s*", value) else float(value)
-        except ValueError:
-            return None
+        whole = re.fullmatch(r"\s*[-+]?\d{1,300}\s*", value) is not None
+        value = int(value) if whole else next(iter(read_number(value)), None)
     return value if isinstance(value, int | float) and math.isfinite(value) else None
 
 
