@@ -164,25 +164,46 @@ class TestSubagents:
     @staticmethod
     def script(turn):
         if "Count the files" in turn.question and "Do it" not in turn.question:  # the subagent
-            return Say("I counted: 0.") if turn.results else Say("I count.", (("Bash", {"command": "ls"}),))
+            shell = next(tool for tool in turn.tools if tool.lower() == "bash")
+            counting = {"command": "ls", "description": "count"}
+            return Say("I counted: 0.") if turn.results else Say("I count.", ((shell, counting),))
         if len(turn.results) < turn.question.count("Do it"):
-            task = {"description": "count", "prompt": "Count the files.", "subagent_type": "general-purpose"}
-            return Say("I delegate.", (("Agent", {**task, "run_in_background": False}),))
+            task = {"description": "count", "prompt": "Count the files."}
+            if "task" in turn.tools:
+                return Say("I delegate.", (("task", {**task, "subagent_type": "general"}),))
+            asked = {**task, "subagent_type": "general-purpose", "run_in_background": False}
+            return Say("I delegate.", (("Agent", asked),))
         return Say("done")
 
-    async def test_what_it_does_is_within_its_call(self, session):
-        trial, events, served = await session("claude-code", self.script, tools=["Task", "Bash"])
+    @pytest.mark.parametrize(
+        ("name", "options", "kind"),
+        [
+            ("claude-code", {"tools": ["Task", "Bash"]}, "general-purpose"),
+            ("opencode", {"tools": ["task", "bash"]}, "general"),
+        ],
+    )
+    async def test_what_it_does_is_within_its_call(self, session, name, options, kind):
+        trial, events, served = await session(name, self.script, **options)
         assert trial.answer == "done"
-        calls = {event.tool: event for event in events if isinstance(event, CallEvent)}
-        assert (calls["Agent"].within, calls["Agent"].agent) == ("", "")
-        assert (calls["Bash"].within, calls["Bash"].agent) == (calls["Agent"].id, "general-purpose")
-        (inner,) = [event for event in events if isinstance(event, ResultEvent) and event.call == calls["Bash"].id]
-        assert inner.within == calls["Agent"].id
+        calls = {event.tool.lower(): event for event in events if isinstance(event, CallEvent)}
+        outer, inner = calls["agent" if name == "claude-code" else "task"], calls["bash"]
+        assert (outer.within, outer.agent) == ("", "") and (inner.within, inner.agent) == (outer.id, kind)
+        (result,) = [event for event in events if isinstance(event, ResultEvent) and event.call == inner.id]
+        assert result.within == outer.id
         own = [event.text for event in events if isinstance(event, MessageEvent) and not event.within]
         assert own == ["I delegate.", "done"]
         # Four replies, two of them to the subagent: each is counted, and once.
-        assert len(served.bodies) == 4
-        assert (trial.prompt_tokens, trial.completion_tokens, trial.cache_read_tokens) == (4 * 140, 4 * 7, 4 * 40)
+        prompt = 140 if name == "claude-code" else 100
+        assert len(served.bodies) == 4 and trial.trace["turns"] == 2
+        assert (trial.prompt_tokens, trial.completion_tokens, trial.cache_read_tokens) == (4 * prompt, 4 * 7, 4 * 40)
+
+    async def test_where_opencode_keeps_nothing_the_tokens_are_unknown(self, session, monkeypatch):
+        from fairtrial.targets import _opencode_sessions
+
+        monkeypatch.setattr(_opencode_sessions, "_PLACE", ".local/share/opencode/elsewhere.db")
+        trial, events, _ = await session("opencode", self.script, tools=["task", "bash"])
+        assert trial.answer == "done" and trial.prompt_tokens is None and trial.cost_usd is None
+        assert "subagent" in next(event.text for event in events if isinstance(event, NoteEvent))
 
     async def test_the_turns_of_a_conversation_are_counted_once(self, session):
         """Claude Code's own sums go on from turn to turn."""

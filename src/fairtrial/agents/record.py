@@ -43,6 +43,7 @@ class Record:
         self.model: str | None = None
         self.session_id: str | None = None
         self.usage: Usage | None = None  # of the whole session, as far as reported
+        self.uncounted = False  # whether more was used than is told
         self.cost_usd: float | None = None
         self.ending: str | None = None  # how the agent says that it ended, in its own words
         self.limit: tuple[LimitKind, float | None] | None = None  # which ended its work
@@ -245,7 +246,7 @@ class Record:
             limit_value=value,
             text=text,
             finish_reason=finish_reason,
-            usage=self.usage,
+            usage=None if self.uncounted else self.usage,
             model=self.model,
             latency_ms=(time.perf_counter() - self._started) * 1000,
             first_token_ms=(self._first - self._started) * 1000 if self._first else None,
@@ -263,5 +264,6 @@ class Record:
             usage=self.usage,
             cost_usd=self.cost_usd,
             maybe_billed=self.usage is None and self._first is not None,  # the model has replied, at some cost
+            given_up=self.uncounted,
             trace=self.trace(),
         )

@@ -17,6 +17,7 @@ from fairtrial.core.providers import known_providers, provider_at
 from fairtrial.core.target import Options
 from fairtrial.providers.conversation import merge
 from fairtrial.providers.sheet import sheet_of
+from fairtrial.targets._opencode_sessions import parts_of_session
 
 # The library that speaks the API of a model, by our name of the API; all are part of the program.
 _LIBRARIES = {
@@ -35,6 +36,7 @@ _TOOLS_RETURN = 50_000  # tokens that the results of one step are taken to have 
 _DOWNLOADS = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "SHARE", "PRUNE")
 # How the errors of calls begin that its permissions or its user forbade.
 _DENIALS = ("The user has specified a rule which prevents", "The user rejected permission")
+_DELEGATING = "task"  # the tool that starts a subagent
 _OFF = (*_DOWNLOADS, "PROJECT_CONFIG", "CLAUDE_CODE", "EXTERNAL_SKILLS")
 _FINISHED = {"stop": "stop", "length": "length", "content-filter": "content_filter"}
 # In a new home it would install its plug-ins first; these say that it has.
@@ -137,12 +139,8 @@ class Opencode(AgentProgram):
     def take(self, event: dict[str, Any], session: AgentSession) -> Answer | Failure | None:
         record, kind, part = session.record, event.get("type"), event.get("part") or {}
         record.session_id = event.get("sessionID") or record.session_id
-        if kind == "text":
-            record.say(str(part.get("text") or ""))
-        elif kind == "reasoning":
-            record.think(str(part.get("text") or ""))
-        elif kind == "tool_use":
-            self._take_call(part, session)
+        if kind in ("text", "reasoning", "tool_use"):
+            self._take_part(part, session)
         elif kind == "step_finish":
             usage = _usage(part.get("tokens") or {})
             record.used(usage)
@@ -159,10 +157,37 @@ class Opencode(AgentProgram):
             return self.failed(session, str(message), status if isinstance(status, int) else None)
         return None
 
-    def _take_call(self, part: dict[str, Any], session: AgentSession) -> None:
+    def _take_part(self, part: dict[str, Any], session: AgentSession, within: str = "") -> None:
+        """Record a part of what the agent said and did, or the subagent that a call started."""
+        kind, text = part.get("type"), str(part.get("text") or "")
+        if kind == "text":
+            session.record.say(text, within=within)
+        elif kind == "reasoning":
+            session.record.think(text, within=within)
+        elif kind == "tool":
+            self._take_call(part, session, within)
+        elif kind == "step-finish":
+            session.record.used(_usage(part.get("tokens") or {}))
+
+    def _take_subagent(self, call: str, state: dict[str, Any], session: AgentSession) -> None:
+        """Record what a subagent did, which is told once it has ended."""
+        child = (state.get("metadata") or {}).get("sessionId")
+        if not isinstance(child, str):
+            return
+        session.record.delegate(call, str((state.get("input") or {}).get("subagent_type") or "subagent"))
+        parts = parts_of_session(session.home, child)
+        if parts is None:
+            session.record.uncounted = True
+            session.record.note("opencode does not tell what its subagent did and used")
+        for part in parts or ():
+            self._take_part(part, session, call)
+
+    def _take_call(self, part: dict[str, Any], session: AgentSession, within: str) -> None:
         server, tool = session.split_name(str(part.get("tool")))
-        state, name = part.get("state") or {}, str(part.get("callID"))
-        session.record.call(name, tool, server, state.get("input"))
+        state, name = part.get("state") or {}, f"{within}/{part.get('callID')}" if within else str(part.get("callID"))
+        session.record.call(name, tool, server, state.get("input"), within=within)
+        if tool == _DELEGATING and server is None:
+            self._take_subagent(name, state, session)
         if state.get("status") in ("completed", "error"):
             error = state["status"] == "error"
             times = state.get("time") or {}
