@@ -1,14 +1,19 @@
 """Checks after any turn: what they see, how they enter the score, and what is not asked after one that failed."""
 
+import html
 import json
+import re
 import sys
+import tempfile
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from fairtrial import pipeline
 from fairtrial.cli.trial_page import print_trial
 from fairtrial.core.errors import ProblemsError
+from fairtrial.web.serving import serve_site
 from fairtrial.workflows.resume import arescore, aresume
 from tests.scripted import Say
 from tests.targets.test_agents import FACTS, facts
@@ -40,6 +45,16 @@ def placed(run):
     """The place, the case and the only trial of a run."""
     ((place, trial),) = run.placed_trials(0, 1)
     return place, next(iter(run.store.cases_at(run.plan.id, [0], None))), trial
+
+
+async def page_of(run):
+    """The text of the page of a run's only trial."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with serve_site(run.store, Path(folder), token="t") as address, aiohttp.ClientSession() as session:
+            url = f"{address.rstrip('/')}/runs/{run.id}/cases/0/0/0"
+            async with session.get(url, headers={"authorization": "Bearer t"}) as response:
+                assert response.status == 200
+                return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", await response.text())).split())
 
 
 class TestWhatAChecksSees:
@@ -167,6 +182,9 @@ class TestStop:
         shown = capsys.readouterr().out
         assert "turn 1 (contains) 0 of 100" in shown and "turn 3 (contains) not reached" in shown
         assert "ended" in shown and "the check after turn 1 failed" in shown
+        page = await page_of(run)
+        for words in ("turn 1", "0 of 100", "turn 3", "not reached", end.text):  # as the terminal says it
+            assert words in page and words in " ".join(shown.split())
 
     async def test_one_that_is_satisfied_changes_nothing(self, run_suite, model):
         await model(clerk)
@@ -275,3 +293,24 @@ def test_a_check_in_front_of_a_single_turn(write_suite):
     (case,) = suite.cases()
     checks = [{"after": 1, "check": ["exact"], "expected": "17"}]
     assert suite.arms[0].scorer_of(case) == {"type": "turns", "checks": checks}
+
+
+def test_editors_know_both_forms_of_a_turn():
+    import jsonschema_rs
+
+    from fairtrial.config.schema import suite_schema
+
+    schema = jsonschema_rs.validator_for(suite_schema())
+    checked = {"input": "b", "check": {"type": "contains", "any": ["x"]}, "stop": True}
+    whole = {"name": "s", "targets": ["mock:echo"], "cases": [{"turns": ["a", checked], "turns_score": "all"}]}
+    assert schema.is_valid(whole)
+    assert not schema.is_valid({**whole, "cases": [{"turns": ["a", {**checked, "say": "c"}]}]})
+
+
+def test_plans_keep_their_fingerprint(write_suite):
+    """One case is the same whether its turn is a text or a mapping without a check; a check makes it another one."""
+    prints = [
+        pipeline.load(write_suite(name="s", cases=[{"id": "a", "turns": turns, "expected": "x"}])).dataset_sha256
+        for turns in (["a", "b"], [{"input": "a"}, "b"], [{"input": "a", "expected": "y"}, "b"])
+    ]
+    assert prints[0] == prints[1] != prints[2]

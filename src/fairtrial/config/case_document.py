@@ -266,10 +266,6 @@ class CaseSettings(Keys, frozen=True, kw_only=True):
     conditions: Annotated[
         list[str], Meta(description="The conditions (or prompts) under which it is asked; default: all.")
     ] = []
-    turns_score: Annotated[
-        Literal["mean", "all", "last"] | None,
-        Meta(description="How checks after turns enter the score: their mean (default), the lowest, or not at all."),
-    ] = None
     checks: Annotated[list[Check], Meta(description="What the page must do; for `browser` and `code_judge`.")] = []
     metadata: dict[str, Any] | None = None
 
@@ -282,6 +278,10 @@ class CaseEntry(CaseSettings, frozen=True, kw_only=True):
         list[TurnEntry],
         Meta(description="Instead of `input`: what the user says, each after an answer; the last is scored."),
     ] = []
+    turns_score: Annotated[
+        Literal["mean", "all", "last"] | None,
+        Meta(description="How checks after turns enter the score: their mean (default), the lowest, or not at all."),
+    ] = None
     id: str | None = None
     solution: Annotated[
         SolutionEntry | None, Meta(description="A known good solution, for `fairtrial audit`; it is never sent.")

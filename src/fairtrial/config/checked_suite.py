@@ -138,11 +138,7 @@ class CheckedSuite:
             return self._dataset.sha256()
         digest = hashlib.sha256()
         for entry in entries:
-            fields = msgspec.to_builtins(entry)
-            for name in ("tools", "solution"):  # which came later: without them, cases keep their fingerprint
-                if fields.get(name) is None:
-                    fields.pop(name, None)
-            digest.update(canonical_json(self.variables.template_all(fields)) + b"\n")
+            digest.update(canonical_json(self.variables.template_all(_lasting(entry))) + b"\n")
             with suppress(ValueError):  # reported with the case
                 files = read_attached(listed(entry.attach), self.folder, fetch=self._fetch).files
                 digest.update(b"".join(file.sha256.encode() for file in files))
@@ -317,3 +313,14 @@ def _draw(case: Case, place: int) -> tuple[bytes, int]:
     """
     key = case.id.encode(errors="surrogatepass")
     return hashlib.blake2b(key, digest_size=16, person=b"limit").digest(), place
+
+
+def _lasting(entry: CaseSettings) -> dict[str, Any]:
+    """Return a case as it was always written: without keys that came later, if it does not use them."""
+    fields: dict[str, Any] = msgspec.to_builtins(entry)
+    if entry.tools is None:
+        del fields["tools"]
+    if isinstance(entry, CaseEntry) and not any(turn.is_checked for turn in entry.turns):
+        del fields["turns_score"]  # without checks it means nothing
+        fields["turns"] = [turn.input for turn in entry.turns]
+    return fields

@@ -84,7 +84,7 @@ def _with_files(prompt: JudgePrompt, judge: Judge, context: ScoreContext) -> Jud
 
 
 def _of_part(prompt: JudgePrompt, context: ScoreContext) -> JudgePrompt:
-    """Return a prompt whose verdict is not taken for one on another part of the trial by the same judge."""
+    """Return a prompt whose verdict is not taken for the same judge's verdict on another part of the trial."""
     return msgspec.structs.replace(prompt, hash=hash_prompt(prompt.hash, context.part)) if context.part else prompt
 
 

@@ -29,8 +29,7 @@ _ANY = 10**9
 _CONTINUED = "    | "  # before every further line of a text, so that none can pass for an event
 _RULE = """\
 {name} lists what was recorded of the whole trial, one event after the other: messages, calls of tools, their results, \
-changed files, limits. Judge by it what was really done: whatever the answer claims to have done, and is not there, \
-was not done. \
+changed files, limits. Judge by it what was really done: whatever is claimed, and is not there, was not done. \
 Long texts are cut, and events may be left out where it says so."""
 _UNKNOWN = "Which tools were used {where} was not recorded: their absence from the list means nothing."
 
