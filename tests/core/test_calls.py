@@ -68,5 +68,5 @@ def test_what_a_case_forbids_is_its_own_and_that_of_its_scorers():
 def test_patterns_are_checked_before_the_run(write_suite):
     assert list(pattern_problems({"a": {"b": "/(/"}, "c": ">1"})) and not list(pattern_problems({"a": "(", "b": ">x"}))
     path = write_suite(cases=[{"input": "a", "expected": "a", "forbidden": [{"tool": "t", "arguments": {"x": "/(/"}}]}])
-    with pytest.raises(ProblemsError, match="is no regular expression"):
+    with pytest.raises(ProblemsError, match="is not a regular expression"):
         pipeline.load(path)

@@ -113,7 +113,7 @@ def pattern_problems(pattern: Any) -> Iterator[str]:
         try:
             compile_pattern(pattern)
         except PatternError as error:
-            yield f"{pattern} is no regular expression: {error}"
+            yield f"{pattern} is not a regular expression: {error}"
 
 
 def _compares(value: Any, how: str, bound: str) -> bool:
@@ -171,7 +171,7 @@ class ForbiddenCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     arguments: dict[str, Any] | None = None
 
     def is_made(self, call: MadeCall) -> bool:
-        """Return whether a call is this one; raise TimeoutError if it cannot be told in time."""
+        """Return whether a call is this one; raise TimeoutError if that takes too long to find out."""
         return is_named(call, self.tool) and (self.arguments is None or fits_arguments(call.arguments, self.arguments))
 
 
