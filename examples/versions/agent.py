@@ -25,7 +25,7 @@ async def query(user_query: str, system_prompt: str, mcp_servers: dict[str, Any]
         arguments = guess(list(tool.input_schema["properties"]), user_query)
         most = re.search(r"at most (\d+)", tool.description)
         if most and arguments.get("amount", 0) > int(most[1]):
-            return {"text": "Somebody else has to decide that.", "tool_calls": []}
+            return {"text": "That is for the manager to decide.", "tool_calls": []}
         reply = await client.call_tool(tool.name, arguments)
     text = reply.content[0].text
     call = {"server": "shop", "tool": tool.name, "arguments": arguments}

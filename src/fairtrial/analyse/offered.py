@@ -41,7 +41,7 @@ class OfferedServer(msgspec.Struct, frozen=True, kw_only=True):
         return {tool.name.removeprefix(f"{self.server}."): tool for tool in self.tools}
 
     def described(self, tool: str) -> str:
-        """Return what an arm was told that a tool does; empty if that is not known."""
+        """Return the description of a tool that an arm got; empty if that is not known."""
         found = self.by_tool().get(tool)
         return found.description if found else ""
 
@@ -103,7 +103,7 @@ def _offers(arm: Arm, recorded: Mapping[tuple[str, str], dict[str, Any]]) -> Off
 
 
 def _tool(server: McpServer, recorded: Mapping[str, Any]) -> OfferedTool:
-    """Return a tool as the arm was told of it: in the words of the condition, where it has any."""
+    """Return a tool as the arm knows it: in the words of the condition, where it has any."""
     name, schema, own = recorded["name"], recorded.get("schema") or {}, recorded.get("description") or ""
     tokens = recorded.get("tokens")
     text = next((text for text in server.texts if text.tool == name), None)

@@ -92,7 +92,7 @@ class Confusion(msgspec.Struct, frozen=True, kw_only=True):
         return sorted(wrong, key=lambda one: (-one[0], *one[1:]))
 
     def among(self, most: int) -> Confusion:
-        """Return the part that can be read, of so many tools: those that were taken for each other most."""
+        """Return the part that can be read, of this many tools: those that were taken for each other most."""
         if len(self.called) <= most:
             return self
         room = most - (NONE in self.called)

@@ -12,7 +12,8 @@ from fairtrial.core.experiment import Arm, McpServer
 from fairtrial.core.skill import Skill
 from fairtrial.core.tool_text import ToolText
 
-VersionKind = Literal["server", "tool", "skill", "other"]
+VersionKind = Literal["server", "tool", "skill", "system", "prompt", "parameters", "workspace", "scorer"]
+_OFFERED = ("server", "tool", "skill")
 MOST_PAIRS = 12
 
 
@@ -20,8 +21,10 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
     """One thing in which an arm differs from an earlier one."""
 
     kind: VersionKind
-    name: str  # of the server, tool or skill; of something else, what it is, such as `system prompt`
-    parts: list[str] = []  # what of it: `description`, `parameters`, `files`; of a server, of which tools
+    name: str = ""  # of the server, tool or skill
+    how: Literal["version", "added", "removed"] = "version"
+    parts: list[str] = []  # what of a tool or a skill: its `description`, `parameters`, `files`
+    tools: dict[str, list[str]] = {}  # of a server: those with another `description` or `schema`, `added`, `removed`
     before: str = ""  # the descriptions, or the entries of servers
     after: str = ""
 
@@ -43,7 +46,7 @@ def changed(before: Arm, after: Arm, offers: Mapping[str, Offers]) -> list[Chang
 
 def has_versions(what: Sequence[Changed]) -> bool:
     """Return whether two arms differ in a version, and not only in what one has more, or in their wording."""
-    return any(one.kind != "other" for one in what)
+    return any(one.kind in _OFFERED and one.how == "version" for one in what)
 
 
 def version_pairs(arms: Sequence[Arm], offers: Mapping[str, Offers]) -> list[VersionPair]:
@@ -71,22 +74,26 @@ def _servers(before: Arm, after: Arm, old: Offers, new: Offers) -> Iterator[Chan
         yield from _versions(ours[name], theirs[name], of_old[name], of_new[name])
     gone, come = sorted(ours.keys() - theirs.keys()), sorted(theirs.keys() - ours.keys())
     if len(gone) == len(come) == 1:  # one in the place of the other; agents see its other name, too
-        parts = _tool_changes(of_old[gone[0]], of_new[come[0]])
-        yield Changed(kind="server", name=come[0], parts=parts, before=gone[0], after=come[0])
+        tools = _tool_changes(of_old[gone[0]], of_new[come[0]])
+        yield Changed(kind="server", name=come[0], tools=tools, before=gone[0], after=come[0])
 
 
 def _versions(before: McpServer, after: McpServer, old: OfferedServer, new: OfferedServer) -> Iterator[Changed]:
     if _program(before) != _program(after):
-        parts = _tool_changes(old, new)
-        entries = {"before": before.entry or before.name, "after": after.entry or after.name}
-        yield Changed(kind="server", name=after.name, parts=parts, **entries)
+        yield Changed(
+            kind="server",
+            name=after.name,
+            tools=_tool_changes(old, new),
+            before=before.entry or before.name,
+            after=after.entry or after.name,
+        )
     ours, theirs = ({text.tool: text for text in server.texts} for server in (before, after))
     for tool in dict.fromkeys((*ours, *theirs)):
         one, other = ours.get(tool, ToolText(tool=tool)), theirs.get(tool, ToolText(tool=tool))
         parts = [part for part in ("description", "parameters") if getattr(one, part) != getattr(other, part)]
         if one != other:
-            texts = {"before": old.described(tool), "after": new.described(tool)}
-            yield Changed(kind="tool", name=f"{after.name}.{tool}", parts=parts, **texts)
+            name, said = f"{after.name}.{tool}", (old.described(tool), new.described(tool))
+            yield Changed(kind="tool", name=name, parts=parts, before=said[0], after=said[1])
 
 
 def _program(server: McpServer) -> dict[str, Any]:
@@ -95,18 +102,17 @@ def _program(server: McpServer) -> dict[str, Any]:
     return {**own.identity(), "headers": sorted(server.headers)}
 
 
-def _tool_changes(before: OfferedServer, after: OfferedServer) -> list[str]:
-    """Say in which tools two versions of a server differ, by what they said before the run."""
+def _tool_changes(before: OfferedServer, after: OfferedServer) -> dict[str, list[str]]:
+    """Return the tools in which two versions of a server differ, by what they said before the run."""
     ours, theirs = before.by_tool(), after.by_tool()
-    added, gone = [name for name in theirs if name not in ours], [name for name in ours if name not in theirs]
     both = [(name, ours[name], theirs[name]) for name in ours if name in theirs]
     found = {
-        "other descriptions of": [name for name, one, other in both if one.description != other.description],
-        "other arguments of": [name for name, one, other in both if one.schema != other.schema],
-        "also": added,
-        "without": gone,
+        "description": [name for name, one, other in both if one.description != other.description],
+        "schema": [name for name, one, other in both if one.schema != other.schema],
+        "added": [name for name in theirs if name not in ours],
+        "removed": [name for name in ours if name not in theirs],
     }
-    return [f"{what} {', '.join(names)}" for what, names in found.items() if names]
+    return {how: names for how, names in found.items() if names}
 
 
 # -- skills, and whatever else -------------------------------------------------------------------
@@ -119,33 +125,39 @@ def _skills(old: Sequence[Skill], new: Sequence[Skill]) -> Iterator[Changed]:
         if before is not None and before.files.sha256 != skill.files.sha256:
             parts = ["description"] if before.description != skill.description else []
             parts += ["files"] if not parts or before.rest != skill.rest else []
-            texts = {"before": before.description, "after": skill.description}
-            yield Changed(kind="skill", name=skill.name, parts=parts, **texts)
+            yield Changed(
+                kind="skill", name=skill.name, parts=parts, before=before.description, after=skill.description
+            )
 
 
 def _more_or_less(old: Offers, new: Offers, versions: Sequence[Changed]) -> Iterator[Changed]:
     """Yield what only one of them has: tools of another version of a server belong to that version."""
     whole = {name for one in versions if one.kind == "server" for name in (one.name, one.before)}
-    for mine, theirs, what in ((new, old, "added"), (old, new, "left out")):
+    sides: tuple[tuple[Offers, Offers, Literal["added", "removed"]], ...] = ((new, old, "added"), (old, new, "removed"))
+    for mine, theirs, how in sides:
         only = sorted(mine.items() - theirs.items())
         servers = {name for kind, name in only if kind == "server"}
         for kind, name in only:
-            server = name.partition(".")[0] if kind == "tool" else name
-            if kind == "skill" or (server not in whole and (kind == "server" or server not in servers)):
-                yield Changed(kind="other", name=f"{kind} {name}", parts=[what])
+            server = name.partition(".")[0]
+            if kind == "skill":
+                yield Changed(kind="skill", name=name, how=how)
+            elif server not in whole and kind == "server":
+                yield Changed(kind="server", name=name, how=how)
+            elif server not in whole and server not in servers:
+                yield Changed(kind="tool", name=name, how=how)
 
 
 def _others(before: Arm, after: Arm) -> Iterator[Changed]:
-    wordings = {
-        "system prompt": (own_system(before), own_system(after)),
+    wordings: dict[VersionKind, tuple[Any, Any]] = {
+        "system": (own_system(before), own_system(after)),
         "prompt": (wording(before), wording(after)),
         "parameters": (before.params, after.params),
         "workspace": (_workspace(before), _workspace(after)),
         "scorer": (before.scorer, after.scorer),
     }
-    for name, (one, other) in wordings.items():
+    for kind, (one, other) in wordings.items():
         if one != other:
-            yield Changed(kind="other", name=name)
+            yield Changed(kind=kind)
 
 
 def wording(arm: Arm) -> tuple[Any, ...]:

@@ -315,11 +315,15 @@ def _draw(case: Case, place: int) -> tuple[bytes, int]:
     return hashlib.blake2b(key, digest_size=16, person=b"limit").digest(), place
 
 
+_LATER = ("tools", "forbidden", "skill", "on_limit", "solution")  # keys that cases did not always have
+
+
 def _lasting(entry: CaseSettings) -> dict[str, Any]:
     """Return a case as it was always written: without keys that came later, if it does not use them."""
     fields: dict[str, Any] = msgspec.to_builtins(entry)
-    if entry.tools is None:
-        del fields["tools"]
+    for name in _LATER:
+        if fields.get(name) is None:
+            fields.pop(name, None)
     if isinstance(entry, CaseEntry) and not any(turn.is_checked for turn in entry.turns):
         del fields["turns_score"]  # without checks it means nothing
         fields["turns"] = [turn.input for turn in entry.turns]

@@ -18,7 +18,7 @@ class Trigger(Scorer, frozen=True, kw_only=True):
     """Scores 1 if the skills of an agent did what the case's `skill` says: it `fires`, or it stays `silent`; else 0.
 
     A skill fires if the agent calls it by its name, or reads its `SKILL.md`. An agent that reached a limit before is
-    unscored: nobody knows whether it would have fired. So is one that does not tell which tools it called.
+    unscored: it may have fired later. So is one that does not tell which tools it called.
     """
 
     guide: ClassVar = Guide(
@@ -46,7 +46,7 @@ class Trigger(Scorer, frozen=True, kw_only=True):
             if did != (wanted == "fires"):
                 reasons.append(f"{name or 'a skill'} {'fired' if did else 'did not fire'}")
         if unseen:
-            message = f"it reached a limit before {', '.join(unseen)} fired: nobody knows whether it would have"
+            message = f"it reached a limit before {', '.join(unseen)} fired: it may have done so later"
             return Unscored(kind="limit", message=message)
         notes = "; ".join(reasons) or (f"fired: {', '.join(used)}" if used else "no skill fired")
         return Score(value=float(not reasons), raw=float(not reasons), confidence=1.0, notes=notes)

@@ -224,7 +224,8 @@ def _trigger_lines(name: str, triggers: TriggerStats) -> list[str]:
     lines = [f"skill {name} {said} in {rate_words(rate, 'trial')}{where}" for said, rate in shares if rate.of]
     if triggers.unobserved:
         number = counted(triggers.unobserved, "trial")
-        lines.append(f"{number} broke off before skill {name} fired: nobody knows whether it would have")
+        count = "counts" if triggers.unobserved == 1 else "count"
+        lines.append(f"{number} broke off before skill {name} fired, and {count} neither way")
     return lines
 
 

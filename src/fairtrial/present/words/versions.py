@@ -28,6 +28,14 @@ _SHARES: dict[RateKind, str] = {
 }
 
 
+_TOOLS = {
+    "description": "other descriptions of",
+    "schema": "other arguments of",
+    "added": "also",
+    "removed": "without",
+}
+
+
 def version_sentence(gain: VersionGain, metric: str = "") -> str:
     """Say whether the later version is better, by how much, and in what the two differ."""
     return f"{_verdict(gain, metric)} {differ_words(gain.what)}"
@@ -65,22 +73,20 @@ def differ_words(what: Sequence[Changed]) -> str:
 
 def changed_words(one: Changed) -> str:
     """Name one thing in which two arms differ."""
+    if one.how != "version":
+        return f"the {one.kind} {one.name} ({one.how})"
     if one.kind == "server":
-        which = f"the server {one.name} ({one.before} → {one.after})" if one.before != one.after else ""
-        tools = f": {'; '.join(one.parts)}" if one.parts else ""
-        return f"{which or f'the server {one.name}'}{tools}"
-    if one.kind == "tool":
-        return f"the {' and '.join(one.parts)} of the tool {one.name}"
-    if one.kind == "skill":
-        return f"the {' and '.join(one.parts)} of the skill {one.name}"
-    return f"the {one.name}{f' ({one.parts[0]})' if one.parts else ''}"
+        renamed = f" ({one.before} → {one.after})" if one.before != one.after else ""
+        tools = "; ".join(f"{_TOOLS[how]} {', '.join(names)}" for how, names in one.tools.items())
+        return f"the server {one.name}{renamed}{f': {tools}' if tools else ''}"
+    if one.kind in ("tool", "skill"):
+        return f"the {' and '.join(one.parts)} of the {one.kind} {one.name}"
+    return "the system prompt" if one.kind == "system" else f"the {one.kind}"
 
 
 def short_words(what: Sequence[Changed]) -> str:
     """Name what differs, for a narrow column."""
-    return "; ".join(
-        f"{' and '.join(one.parts)} of {one.name}" if one.kind in ("tool", "skill") else one.name for one in what
-    )
+    return "; ".join(f"{' and '.join(one.parts)} of {one.name}" if one.parts else one.name or one.kind for one in what)
 
 
 def text_lines(what: Sequence[Changed]) -> list[str]:
@@ -158,6 +164,6 @@ def version_notes(report: ToolReport) -> list[str]:
     else:
         notes.append(
             "A version that was made or picked after a look at these cases does better on them than elsewhere: report "
-            "it on cases that nobody looked at" + (" (tag them `test`)." if triggers else ".")
+            "it on cases that had no part in that" + (" (tag them `test`)." if triggers else ".")
         )
     return notes
