@@ -146,7 +146,7 @@ class Opencode(AgentProgram):
             record.used(usage)
             record.turns = (record.turns or 0) + 1
             record.ending = str(part.get("reason"))
-            return self._over_budget(session, usage)
+            return self._out_of_turns(session) or self._over_budget(session, usage)
         elif kind == "error":
             error = event.get("error") or {}
             data = error.get("data") or {}
@@ -164,6 +164,14 @@ class Opencode(AgentProgram):
             took = times["end"] - times["start"] if {"start", "end"} <= times.keys() else None
             result = str(state.get("error" if error else "output") or "")
             session.record.returned(name, result, error=error, duration_ms=took)
+
+    def _out_of_turns(self, session: AgentSession) -> Answer | None:
+        """Return what the agent came to if it goes on after its last turn, in which it was told to come to an end."""
+        record, most = session.record, self.options.max_turns
+        if most is None or (record.turns or 0) < most or record.ending != "tool-calls":
+            return None
+        record.stopped("turns", most)
+        return record.unfinished()
 
     def _over_budget(self, session: AgentSession, last: Usage) -> Answer | None:
         """Return what the agent came to if it goes on and another call could cost more than it may.
