@@ -112,8 +112,8 @@ async def test_every_surface_says_so(run_suite, agents, tmp_path, capsys):
     cheap, _, never = json.loads(capsys.readouterr().out)["arms"]
     assert cheap["solving"]["cost_usd"]["value"] == pytest.approx(SPENT / 10) and cheap["solving"]["solved"] == 10
     assert never["solving"]["cost_usd"]["value"] is None
-    assert _run(["compare", "latest", "cheap", "dear", *store]) == 0
+    assert _run(["compare", "--arms", "cheap", "dear", *store]) == 0
     assert ratio in " ".join(capsys.readouterr().out.split())
-    assert _run(["compare", "latest", "cheap", "dear", "--json", *store]) == 0
+    assert _run(["compare", "--arms", "cheap", "dear", "--json", *store]) == 0
     (pair,) = json.loads(capsys.readouterr().out)["pairs"]
     assert pair["solving"]["ratio"] == pytest.approx(1 / 3)
