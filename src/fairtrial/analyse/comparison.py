@@ -8,6 +8,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from fairtrial.analyse.caveats import Caveat, TellingWeights, UnevenCoverage
+from fairtrial.analyse.solving import SolvingBoth
 from fairtrial.core.showing import Shown
 from fairtrial.stats import Aggregate, AnswersTest, Equivalence, Interaction, Paired, RunMeansTest
 from fairtrial.stats.breakpoint import Breakpoint, Stated
@@ -176,6 +177,7 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
     groups: list[KindDifference] = []
     differs: list[Differs] = []
     run_means: RunMeansTest | None = None
+    solving: SolvingBoth | None = None  # what a solved trial costs both, where both are agents and solve some
 
     @property
     def behind(self) -> int:
@@ -204,6 +206,7 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
             robustness=[msgspec.structs.replace(line, ci95=_mirrored(line.ci95)) for line in self.robustness],
             on_this_case=self.on_this_case and _other_way_round(self.on_this_case),
             groups=[_turned(group) for group in self.groups],
+            solving=self.solving and self.solving.turned(),
             run_means=runs
             and msgspec.structs.replace(
                 runs,

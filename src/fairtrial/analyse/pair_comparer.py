@@ -29,6 +29,7 @@ from fairtrial.analyse.family import adjusted_p_values, interval_levels
 from fairtrial.analyse.kinds import difficulties_of, in_order, kinds_of
 from fairtrial.analyse.score_table import SCORE
 from fairtrial.analyse.series import run_means
+from fairtrial.analyse.solving import solving_both
 from fairtrial.stats import (
     ControlledMean,
     CrossedMean,
@@ -127,6 +128,7 @@ class PairComparer:
             groups=self._every_group(family) if whole else [],
             differs=list(self._differs(family)) if whole else [],
             run_means=self._run_means() if whole and metric == SCORE else None,
+            solving=solving_both(a, b, evidence.scores.clusters) if whole and primary else None,
         )
 
     def _equivalence(self, estimate: Estimate, interval: tuple[float, float] | None) -> Equivalence | None:

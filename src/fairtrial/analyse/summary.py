@@ -18,6 +18,7 @@ from fairtrial.analyse.lift import Lift, lifts
 from fairtrial.analyse.price import ArmPrice, Prices
 from fairtrial.analyse.second_judge import SecondOpinion, second_opinions
 from fairtrial.analyse.sent import refused_params, sent_params
+from fairtrial.analyse.solving import Solving, solving
 from fairtrial.analyse.stopping import Adjust, adjustments, again_of, left_race, looks_reached, stop_of
 from fairtrial.analyse.stored_run import StoredRun
 from fairtrial.analyse.tools import ToolSummary, arm_tools
@@ -98,6 +99,7 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     left_out: list[str] = []  # parameters that its server has refused, and that were left out from then on
     answered_by: list[str] = []  # other models than the one that was asked, by their replies
     limits: dict[str, int] = {}  # how many trials ended at a limit of the agent, by its kind
+    solving: Solving | None = None  # what solving takes, where sessions of agents or costs make it worth knowing
     passes: list[Passes] = []  # where answers are right or wrong, and cases have repeats
 
     @property
@@ -198,6 +200,7 @@ def summarise(run: StoredRun, baseline: str | None = None) -> RunSummary:
     labels, second = arm_labels(store, record), second_opinions(store, record)
     tools = arm_tools(store, record, plan_arms, adjust)
     late, late_cost = late_total(store, record.id)
+    solved = solving(run, sums)
     arms = []
     for arm in plan_arms:
         judges = judged.get(arm.position, totals.JudgeTotals(0, 0, Cost()))
@@ -215,6 +218,7 @@ def summarise(run: StoredRun, baseline: str | None = None) -> RunSummary:
                 waiting=planned[arm.position] - total.scored - total.failed - total.unscored,
                 truncated=total.truncated,
                 limits=total.limits,
+                solving=solved.get(arm.position),
                 refused=total.refused,
                 filtered=total.filtered,
                 passed_automatically=total.passed_automatically,

@@ -88,6 +88,7 @@ def _arm(arm: Arm, target: Target) -> dict[str, Any]:
     record: dict[str, Any] = {
         "variables": target.variables(),
         "refused": sorted(getattr(target, "refused", ())),
+        "agent": target.agent,
         "remarks": list(remarks(arm.target, arm.chosen_params, tools=bool(arm.condition.mcp))),
     }
     return {"arm": arm.name, "sent": target.sent(request), **{name: value for name, value in record.items() if value}}

@@ -14,6 +14,7 @@ from fairtrial.analyse.summary import ArmSummary, ranked
 from fairtrial.core.formatting import interval_words, milliseconds, money, number
 from fairtrial.present.words.leaderboards import rank_words
 from fairtrial.present.words.limits import limit_counts
+from fairtrial.present.words.solving import cost_cell, is_worth_a_column
 
 In = Literal["picture", "table", "details"]  # of the terminal: where a column is shown there
 
@@ -93,6 +94,12 @@ COLUMNS = [
         needed=lambda rows: any(row.arm.limits for row in rows),
     ),
     ArmColumn("cost", lambda row: money(row.arm.cost), needed=lambda rows: any(row.arm.cost_usd != 0 for row in rows)),
+    ArmColumn(
+        "$ / solved",
+        lambda row: cost_cell(row.arm),
+        title="cost per solved",
+        needed=lambda rows: any(is_worth_a_column(row.arm) for row in rows),
+    ),
     ArmColumn(
         "p50 / p95",
         _latency,

@@ -115,6 +115,7 @@ def _arm(arm: ArmSummary) -> dict[str, Any]:
         **fields_of(arm, ("arm", "target", "condition")),
         **_aggregate(arm.aggregate),
         "passes": [_passes(passes) for passes in arm.passes],
+        "solving": None if arm.solving is None else msgspec.to_builtins(arm.solving),
         **fields_of(arm, _COUNTS),
         **_cost(arm.cost),
         **fields_of(arm, ("prompt_tokens", "completion_tokens", "latency_ms", "params", "answered_by", "metrics")),

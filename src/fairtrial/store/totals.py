@@ -168,6 +168,13 @@ def _scores_by_arm(store: Store, run_id: str, scoring: int) -> Iterator[tuple[in
             yield arm, tuple(tuple([column[row] for row in rows[arm]]) for column in columns)
 
 
+def clusters_of(store: Store, plan_id: str) -> dict[int, int]:
+    """Return a number for the cluster of every case that has one."""
+    clusters = _special_cases(store, plan_id)[1]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(clusters.values()))}
+    return {case_position: numbers[name] for case_position, name in clusters.items()}
+
+
 def _special_cases(store: Store, plan_id: str) -> tuple[dict[int, float], dict[int, str]]:
     """Return the weights of cases other than 1, and the clusters of those that have one."""
     cases = schema.cases

@@ -16,6 +16,7 @@ from fairtrial.present.words.runs import (
     run_notes,
     tool_lines,
 )
+from fairtrial.present.words.solving import solving_lines
 
 if TYPE_CHECKING:
     from fairtrial.analyse.summary import ArmSummary, RunSummary
@@ -30,6 +31,7 @@ def other_lines(summary: RunSummary, arm: ArmSummary) -> list[str]:
     """Return what is known about an arm besides its score and metrics."""
     return [
         *pass_lines(summary, arm),
+        *solving_lines(arm),
         *left_out_lines(arm),
         *answered_lines(arm),
         *refusal_lines(arm),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fairtrial.core.formatting import Scale, deviation, signs
 from fairtrial.core.many_arms import adjustment
 from fairtrial.present.words.prices import price_line
+from fairtrial.present.words.solving import both_line
 from fairtrial.present.words.stopping import looks_words
 from fairtrial.present.words.verdicts import WORDS, lead_of, margin_words, pair_sentence, stated_words, unless_words
 from fairtrial.stats.planning import fewest_cases
@@ -168,7 +169,7 @@ def brief_lines(pair: Comparison) -> list[str]:
         lines += _failure_lines(pair)
     lines += [_differs_line(interaction) for interaction in pair.differs if interaction.p_value < ALPHA]
     lines += _run_means_lines(pair) if pair.run_means is not None else []
-    lines += [price_line(pair.price)] if pair.price is not None else []
+    lines += [*both_line(pair.a, pair.b, pair.solving), *([price_line(pair.price)] if pair.price is not None else [])]
     return lines
 
 
@@ -281,8 +282,7 @@ def detail_lines(pair: Comparison) -> list[str]:
     lines += filter(None, [_paired_t_line(pair)])
     if pair.failures is not None:
         lines += _failure_lines(pair)
-    if pair.run_means is not None:
-        lines += _run_means_lines(pair)
+    lines += _run_means_lines(pair) if pair.run_means is not None else []
     lines += [_group_line(group, scale) for group in pair.groups]
     lines += [_differs_line(interaction) for interaction in pair.differs]
     return lines
