@@ -97,9 +97,7 @@ async def _inspect(server: McpServer, tokens: AccessTokens, hide: Hide, *, compa
         drift = differences(recorded, live)
         other = "" if server.double.mock else versions(recorded, live)
         drift += [other] if other else []
-    return inventory_of(
-        server.name, recorded, stand_in=words, is_mock=server.double.mock, drift=tuple(drift)
-    )
+    return inventory_of(server.name, recorded, stand_in=words, is_mock=server.double.mock, drift=tuple(drift))
 
 
 async def _begin_recording(server: McpServer, tokens: AccessTokens, hide: Hide) -> Inventory | str:
