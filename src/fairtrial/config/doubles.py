@@ -67,7 +67,7 @@ def _check(source: SuiteSource, path: KeyPath, entry: McpEntry, played: str | No
 
 
 def _unknown(rule: Any) -> Any:
-    """Return what calls that nobody has recorded come to."""
+    """Return what comes of calls that were not recorded."""
     if not isinstance(rule, dict):
         return rule or "fail"
     return error_result(rule["error"]) if "error" in rule else result_of(rule["result"])

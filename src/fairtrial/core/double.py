@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-Unknown = Literal["fail", "ask"] | dict[str, Any]  # what a call comes to that nobody has recorded
+Unknown = Literal["fail", "ask"] | dict[str, Any]  # what a call comes to that was not recorded
 
 
 class ServerDouble(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

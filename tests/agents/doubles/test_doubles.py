@@ -13,6 +13,7 @@ from fairtrial import pipeline
 from fairtrial.config import RunOptions
 from fairtrial.core.errors import ProblemsError, TargetUnusableError
 from fairtrial.core.events import ResultEvent, read_events
+from fairtrial.workflows.resume import aresume
 from tests.scripted import Say, Turn
 
 SHOP = str(Path(__file__).with_name("shop.py"))
@@ -89,6 +90,18 @@ class TestRecordAndReplay:
         again = await run_suite(**replay)
         assert [trial.score for trial in again.trials()] == [trial.score for trial in run.trials()]
         assert [trial.answer for trial in again.trials()] == [trial.answer for trial in run.trials()]
+
+    async def test_the_model_is_offered_the_same(self, run_suite, model):
+        """Also in the same order: some agents take the first tool that fits."""
+        served = await model(making(*BUY))
+        await run_suite(**suite(live()))
+        await run_suite(**suite(live(record="r")))
+        await run_suite(**suite({"replay": "r"}))
+        plain, recording, replayed = (served.bodies[place]["tools"] for place in (0, 4, 8))
+        assert plain == recording == replayed and [tool["function"]["name"] for tool in plain][:2] == [
+            "shop__stock",
+            "shop__buy",
+        ]
 
     async def test_without_the_server_being_named(self, run_suite, model):
         await model(making(*BUY))
@@ -256,6 +269,31 @@ class TestConversations:
         assert trial.score == 1 and trial.trace["doubles"]["shop"]["recorded"] == 2
         assert sources(trial) == ["recorded", "recorded"]
 
+    async def test_after_the_turn_in_which_a_session_ended(self, write_suite, store, model):
+        """Another session goes on with the conversation, and knows which calls were made in it."""
+        broken = True
+
+        def script(turn: Turn) -> Say:
+            if broken and "Another" in turn.question:
+                raise ValueError("the model is away")
+            return calls(turn, [("buy", {"thing": "apple"})])
+
+        broken = False
+        await model(script)
+        cases = [{"id": "two", "turns": ["Buy one.", "Another one."], "expected": "second"}]
+        await pipeline.arun(pipeline.load(write_suite(**suite(live(record="r"), cases=cases))), store=store)
+        (row,) = recorded(Path("r"))
+        row["results"][1]["result"]["content"][0]["text"] = "second"
+        Path("r/calls.jsonl").write_text(json.dumps(row) + "\n")
+        broken = True
+        path = write_suite(**suite({"replay": "r"}, cases=cases, retry={"attempts": 1}))
+        run = await pipeline.arun(pipeline.load(path), store=store)
+        assert run.status == "incomplete"
+        broken = False
+        run = await aresume(run.id, store=store, mode="retry")
+        (trial,) = run.trials()
+        assert trial.score == 1 and trial.trace["doubles"]["shop"]["recorded"] == 2, trial.failure_message
+
 
 class TestSafety:
     async def test_keys_are_hidden_in_the_recording(self, run_suite, model, monkeypatch, tmp_path):
@@ -356,7 +394,7 @@ class TestMocks:
             ({"tools": [{"name": "a", "answers": [{"when": {}}]}]}, "answer 1 of `a` needs one of"),
             ({"tools": [{"name": "a", "answer": []}]}, "unknown field `answer`"),
             ({"tools": [{"name": 3}]}, r"Expected `str`, got `int` - at `\$.tools\[0\].name`"),
-            ("[", "it is no YAML"),
+            ("[", "it cannot be read as YAML"),
         ],
     )
     def test_bad_mocks(self, write_suite, tmp_path, mock, reason):
@@ -393,6 +431,8 @@ class TestConfiguration:
             ("calls.jsonl", "not json\n", "line 1 of calls.jsonl cannot be read"),
             ("offers.json", "[]", "offers.json cannot be read"),
             ("offers.json", '{"format": 9}', "not of a format"),
+            ("offers.json", '{"format": 1, "tools": [{"title": "no name"}]}', "required field `name`"),
+            ("calls.jsonl", '{"kind": "tool", "name": "a", "results": [], "cases": []}', "no results of a call of a"),
             ("parts/x.jsonl", "[1]\n", "parts/x.jsonl cannot be read"),
         ],
     )

@@ -31,6 +31,37 @@ _MOST = 2**20  # bytes of one result
 _FORMAT = 1
 
 
+class _Tool(msgspec.Struct):
+    name: str
+    description: str = ""
+    inputSchema: dict[str, Any] = {}  # noqa: N815  # as the protocol has it
+    annotations: dict[str, Any] = {}
+
+
+class _Resource(msgspec.Struct):
+    uri: str
+
+
+class _Template(msgspec.Struct):
+    uriTemplate: str  # noqa: N815
+
+
+class _Prompt(msgspec.Struct):
+    name: str
+
+
+class _Offers(msgspec.Struct):
+    """What is read of the offers of a server; the rest is passed on as it is."""
+
+    name: str = ""
+    version: str = ""
+    capabilities: dict[str, Any] = {}
+    tools: list[_Tool] = []
+    resources: list[_Resource] = []
+    resourceTemplates: list[_Template] = []  # noqa: N815
+    prompts: list[_Prompt] = []
+
+
 class CassetteError(Exception):
     """A recording cannot be read or written; the message is one sentence without an end."""
 
@@ -168,6 +199,10 @@ def _read_offers(folder: Path) -> dict[str, Any]:
         raise CassetteError(f"{OFFERS} cannot be read: {error}") from None
     if found.pop("format", None) != _FORMAT:
         raise CassetteError(f"{OFFERS} is not of a format that this version reads")
+    try:
+        msgspec.convert(found, _Offers)
+    except msgspec.ValidationError as error:
+        raise CassetteError(f"{OFFERS} cannot be read: {error}") from None
     return found
 
 
@@ -216,7 +251,7 @@ class _Group:
         self.new: dict[str, _Results] = {}
 
     def variants(self) -> Iterator[tuple[_Results, list[str]]]:
-        """Yield the different results, with the cases in which they came; the beginning of a longer row is no other."""
+        """Yield the different results, with the cases in which they came; the beginning of a longer row belongs to it."""
         by_case = {case: results for results, cases in self.old for case in cases} | self.new
         rows: list[tuple[_Results, list[str]]] = []
         order = sorted(by_case.items(), key=lambda item: (-len(item[1]), item[0]))

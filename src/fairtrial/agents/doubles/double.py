@@ -69,7 +69,7 @@ class Notebook:
 
 
 def main() -> None:
-    """Stand in until nobody asks any more."""
+    """Stand in until the client has gone."""
     with open(sys.argv[1], "rb") as file:
         settings = json.load(file)
     notes = Notebook(settings["notes"])
@@ -88,7 +88,7 @@ def say(message: "Message") -> None:
 
 
 def pass_on(line: bytes) -> None:
-    """Send a line to the client; one that has gone is no error."""
+    """Send a line to the client; if the client has gone, end."""
     with _writing:
         try:
             sys.stdout.buffer.write(line)
@@ -107,7 +107,7 @@ def message_of(line: bytes) -> "Message":
 
 
 def call_in(message: "Message") -> "dict[str, Any] | None":
-    """Return what a request calls; None if it is no call."""
+    """Return what a request calls; None for other requests."""
     if message.get("method") not in _CALLS or "id" not in message:
         return None
     kind, field = _CALLS[message["method"]]
@@ -281,7 +281,7 @@ class Player:
 
 
 class Asking:
-    """The server itself, started when something is asked that nobody has recorded."""
+    """The server itself, started for the first call that was not recorded."""
 
     def __init__(self, settings: "dict[str, Any]", hello: "dict[str, Any]") -> None:
         self._waiting: dict[str, Callable[[Message], None]] = {}

@@ -46,7 +46,7 @@ def _of_tool(name: str, before: dict[str, Any], now: dict[str, Any]) -> Iterator
     if before.get("outputSchema") != now.get("outputSchema"):
         yield f"the schema of what `{name}` returns has changed"
     if before.get("annotations") != now.get("annotations"):
-        yield f"what `{name}` is said to do has changed (its annotations)"
+        yield f"the annotations of `{name}` have changed (what it says it does)"
 
 
 def _arguments(before: dict[str, Any], now: dict[str, Any]) -> str:

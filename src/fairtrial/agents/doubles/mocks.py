@@ -51,7 +51,7 @@ class MockTool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Mock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A server that nobody has to run."""
+    """A server that does not have to run."""
 
     tools: list[MockTool]
     name: str = "mock"
@@ -76,11 +76,13 @@ def read_mock(path: Path) -> Mock:
     try:
         mock = msgspec.convert(read_yaml(path.read_text("utf-8")), Mock)
     except (OSError, UnicodeDecodeError) as error:
-        raise MockError(f"it cannot be read: {getattr(error, 'strerror', '') or 'it is no text'}") from None
+        raise MockError(
+            f"it cannot be read: {getattr(error, 'strerror', '') or 'it contains other things than text'}"
+        ) from None
     except yaml.YAMLError as error:
-        raise MockError(f"it is no YAML: {reason_of(error)}") from None
+        raise MockError(f"it cannot be read as YAML: {reason_of(error)}") from None
     except msgspec.ValidationError as error:
-        raise MockError(f"it is no mock: {error}") from None
+        raise MockError(f"it cannot be used as a mock: {error}") from None
     names = [tool.name for tool in mock.tools]
     if not names:
         raise MockError("it has no `tools`")

@@ -1,4 +1,4 @@
-"""What is missing in a recording: which call nobody made, and which recorded one is nearest to it."""
+"""What is missing in a recording: a call, and the recorded one that is nearest to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the doubles of one trial noted: where results came from, what nobody had recorded, what is to be recorded."""
+"""What the doubles of one trial noted: where results came from, what was not recorded, what is to be recorded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     result: Any = msgspec.UNSET
     error: Any = msgspec.UNSET
     source: Source = "mock"
-    unknown: int | msgspec.UnsetType = msgspec.UNSET  # of a call that nobody had recorded: how many such there were
+    unknown: int | msgspec.UnsetType = msgspec.UNSET  # of a call that was not recorded: how many such there were
     ruled: bool = False
     earlier: bool = False  # made in a session that has ended, so that only its arguments are known
     at: float = 0.0
@@ -95,7 +95,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     recorded: int = 0  # calls by where their results came from
     mock: int = 0
     live: int = 0
-    unknown: list[str] = []  # calls that nobody had recorded, in words
+    unknown: list[str] = []  # calls that was not recorded, in words
 
 
 def told_in(trace: Mapping[str, Any] | None) -> dict[str, Told]:
@@ -107,7 +107,7 @@ def told_in(trace: Mapping[str, Any] | None) -> dict[str, Told]:
 
 
 def unknown_calls(trace: Mapping[str, Any] | None) -> list[str]:
-    """Return, in words, the calls of a trial that nobody had recorded."""
+    """Return, in words, the calls of a trial that were not recorded."""
     return [words for told in told_in(trace).values() for words in told.unknown]
 
 

@@ -199,7 +199,7 @@ class TrialDoubles:
         return with_sources(result, fresh, told)
 
     def _summed(self, server: McpServer, notes: Sequence[Note], before: Told | None) -> Told:
-        """Return how many calls came from where, and which ones nobody had recorded, over all turns."""
+        """Return how many calls came from where, and which ones were not recorded, over all turns."""
         played = self._doubles.play(server)
         before = before or Told(plays=played is not None)
         counts = Counter(note.source for note in notes if note.unknown is msgspec.UNSET)

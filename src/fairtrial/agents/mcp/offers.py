@@ -44,7 +44,7 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 async def offers_of(client: Client) -> dict[str, Any]:
-    """Return what a server offers; lists are in the order of their names, whatever order it has."""
+    """Return what a server offers, in its own order: agents often take the first tool that fits."""
     known, info = client.server_capabilities, client.server_info
     offers: dict[str, Any] = {
         "name": info.name if info else "",
@@ -59,7 +59,6 @@ async def offers_of(client: Client) -> dict[str, Any]:
         offers["resourceTemplates"] = [_data(one) async for one in _templates(client)]
     if known.prompts is not None:
         offers["prompts"] = [_data(prompt) async for prompt in all_prompts(client)]
-    offers["tools"].sort(key=lambda tool: tool["name"])
     return offers
 
 
