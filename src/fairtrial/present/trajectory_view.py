@@ -53,10 +53,18 @@ class TrajectoryView(msgspec.Struct, frozen=True, kw_only=True):
 
 def trial_steps(run: StoredRun, place: Place, case: Case, trial: TrialRecord, **which: Any) -> TrajectoryView | None:
     """Return the steps of a trial; None where there is nothing but question and answer, and nothing to know."""
-    unreported = _is_unreported(run.plan_arms[place.arm], trial)
-    if not (unreported or events_of(trial.trace) or (trial.trace or {}).get("not_told")):
+    arm = run.plan_arms[place.arm]
+    if not has_steps(arm, trial):
         return None
-    return trajectory_view(run.trajectory(place, case, trial), trial.trace, unreported=unreported, **which)
+    events = run.trajectory(place, case, trial)
+    return trajectory_view(events, trial.trace, unreported=_is_unreported(arm, trial), **which)
+
+
+def has_steps(arm: Arm, trial: TrialRecord) -> bool:
+    """Return whether there is more to a trial than question and answer, or it is not known whether there is."""
+    trace = trial.trace or {}
+    told = any(trace.get(name) for name in ("events", "tool_calls", "messages", "not_told"))
+    return _is_unreported(arm, trial) or (told and (events_of(trace) is not None or bool(trace.get("not_told"))))
 
 
 def _is_unreported(arm: Arm, trial: TrialRecord) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import gzip
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -17,9 +18,10 @@ import msgspec
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import JudgeComment, TrialRecord
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import show_expected
+from fairtrial.core.experiment import Case, show_expected
 from fairtrial.core.formatting import money
-from fairtrial.present.trajectory_view import Slice, trial_steps
+from fairtrial.core.place import Place
+from fairtrial.present.trajectory_view import Slice, has_steps, trial_steps
 from fairtrial.present.words.limits import trial_limit
 from fairtrial.present.words.steps import StepWords, left_words
 
@@ -113,45 +115,56 @@ def _entry(trials: Sequence[Judged], columns: dict[str, int], piece: int) -> lis
 
 def _texts(run: Run, trials: Sequence[Judged], columns: dict[str, int], length: int) -> dict[str, Any]:
     case = trials[0][0]
+    arms = {arm.name: arm for arm in run.plan_arms}
+
+    @cache
+    def located() -> tuple[Place, Case]:
+        return run.locate(case.case_id, case.arm, case.repeat)
+
+    def steps(trial: TrialRecord) -> list[Any]:
+        if not length or not has_steps(arms[trial.arm], trial):
+            return []
+        place, own = located()
+        return _steps(run, place._replace(arm=arms[trial.arm].position, repeat=trial.repeat - 1), own, trial, length)
+
     return {
         "input": _cut(case.input, length),
         "expected": _cut(show_expected(case.expected) or None, length),
-        "trials": [_trial(run, trial, columns[trial.arm], verdicts, length) for trial, verdicts in trials],
+        "trials": [
+            _without_end([*_trial(trial, columns[trial.arm], verdicts, length), steps(trial), _diff(trial, length)])
+            for trial, verdicts in trials
+        ],
     }
 
 
-def _trial(run: Run, trial: TrialRecord, arm: int, verdicts: list[JudgeComment], length: int) -> list[Any]:
-    """List arm, repeat, score or status, answer, notes, facts, verdicts, steps, diff; drop empty ones."""
+def _trial(trial: TrialRecord, arm: int, verdicts: list[JudgeComment], length: int) -> list[Any]:
+    """List arm, repeat, score or status, answer, notes, facts, and verdicts."""
     score = trial.status if trial.score is None else round(100 * trial.score, 2)
     answer = trial.answer if trial.answer is not None else trial.failure_message
     noted = trial.notes if trial.score is not None else trial.unscored_message
     note = "; ".join(filter(None, [trial_limit(trial), noted])) or None
     cost = None if trial.cost_usd == 0 else money(trial.cost)
     facts = [trial.trial_id[:12], trial.model, _rounded(trial.latency_ms), cost, trial.completion_tokens]
-    diff = _cut(str(((trial.trace or {}).get("workspace") or {}).get("diff") or ""), length)
     comments = [(judge, _points(value), _cut(text, length)) for judge, value, text in verdicts]
-    items = [
-        arm,
-        trial.repeat,
-        score,
-        _cut(answer, length),
-        _cut(note, length),
-        facts,
-        comments,
-        _steps(run, trial, length),
-        diff,
-    ]
+    return [arm, trial.repeat, score, _cut(answer, length), _cut(note, length), facts, comments]
+
+
+def _diff(trial: TrialRecord, length: int) -> str | None:
+    return _cut(str(((trial.trace or {}).get("workspace") or {}).get("diff") or ""), length)
+
+
+def _without_end(items: list[Any]) -> list[Any]:
+    """Return items without those at the end that say nothing."""
     while items and not items[-1]:
         items.pop()
     return items
 
 
-def _steps(run: Run, trial: TrialRecord, length: int) -> list[Any]:
+def _steps(run: Run, place: Place, case: Case, trial: TrialRecord, length: int) -> list[Any]:
     """List headline, what is not known of each turn, how many steps are left out, and the steps."""
-    if not length:
-        return []
-    size = Slice(most=_MOST_STEPS, characters=4 * length, longest=max(200, length // 4))
-    view = trial_steps(run, *run.locate(trial.case_id, trial.arm, trial.repeat), trial, size=size)
+    most = min(_MOST_STEPS, max(10, length // 10))
+    size = Slice(most=most, characters=4 * length, longest=max(200, length // 4))
+    view = trial_steps(run, place, case, trial, size=size)
     if view is None:
         return []
     left = left_words(view.after_count) if view.after else ""
@@ -162,10 +175,7 @@ def _step(step: StepWords) -> list[Any]:
     """List number, turn, kind, name, what it comes to, state, result, source, duration, depth, texts, mark, time."""
     texts = [(text.name, text.text + ("…" if text.more else "")) for text in step.texts]
     head = [step.number, step.turn, step.kind, step.name, step.brief, step.state, step.gave, step.source]
-    items = [*head, step.took, step.depth, texts, step.mark, step.begun]
-    while not items[-1]:
-        items.pop()
-    return items
+    return _without_end([*head, step.took, step.depth, texts, step.mark, step.begun])
 
 
 def _cut(text: str | None, length: int) -> str | None:
