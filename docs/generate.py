@@ -23,7 +23,7 @@ from docs import names
 from docs.stubs import PATHS, stubs
 from fairtrial.cli.main import cli
 from fairtrial.cli.main import commands as all_commands
-from fairtrial.config import case_document, document
+from fairtrial.config import case_document, document, mcp_document
 from fairtrial.core import registry
 from fairtrial.core.extraction import Extraction
 from fairtrial.core.gate import GateSpec
@@ -42,7 +42,7 @@ NOTE = "<!-- Written by `python -m docs.generate`; do not edit. -->\n"
 STRUCTS: list[tuple[str, Any]] = [
     ("The suite", document.SuiteDocument),
     ("targets", document.TargetEntry),
-    ("mcp_servers", document.McpEntry),
+    ("mcp_servers", mcp_document.McpEntry),
     ("conditions", document.ConditionEntry),
     ("workspace", case_document.WorkspaceEntry),
     ("git", case_document.GitEntry),

@@ -181,7 +181,7 @@ def _worst(trials: Sequence[TrialRecord]) -> TrialRecord:
 
 def _told(one: TrialRecord) -> str:
     """Return a question with its answer and what was expected, on one line."""
-    from fairtrial.core.experiment import show_expected
+    from fairtrial.core.expected import show_expected
     from fairtrial.text.printable import clipped, one_line, printable
 
     texts = [one.input, one.answer or "", *([] if one.expected is None else [show_expected(one.expected)])]

@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from fairtrial.core.answer import Usage
-from fairtrial.core.experiment import Condition, McpServer, TargetSpec, ToolUse, read_expected, show_expected
+from fairtrial.core.expected import read_expected, show_expected
+from fairtrial.core.experiment import Condition, McpServer, TargetSpec, ToolUse
 from fairtrial.core.file import media_of
 from fairtrial.core.judge import judge_key
 from fairtrial.core.money import Cost

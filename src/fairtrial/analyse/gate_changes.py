@@ -10,7 +10,8 @@ import numpy as np
 from fairtrial.analyse.gate_reasons import ChangedSince
 from fairtrial.analyse.score_table import SCORE, ArmScores, RunSource, read_scores
 from fairtrial.analyse.stored_run import StoredRun, TrialRecord
-from fairtrial.core.experiment import Arm, show_expected
+from fairtrial.core.expected import show_expected
+from fairtrial.core.experiment import Arm
 from fairtrial.stats.units import Measured
 from fairtrial.store import ledger
 from fairtrial.store.totals import reused_answers

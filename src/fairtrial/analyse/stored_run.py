@@ -15,7 +15,8 @@ from fairtrial.analyse.sent import Exchange, conversation, sent_params, transcri
 from fairtrial.core.chat import Chat
 from fairtrial.core.errors import FairtrialError
 from fairtrial.core.events import Event
-from fairtrial.core.experiment import Arm, Case, Expected, ToolUse
+from fairtrial.core.expected import Expected
+from fairtrial.core.experiment import Arm, Case, ToolUse
 from fairtrial.core.money import Cost
 from fairtrial.core.place import Place, place_of
 from fairtrial.core.showing import Brief

@@ -25,7 +25,8 @@ from fairtrial.api.twins import sync_twin
 from fairtrial.config import RunOptions, Suite
 from fairtrial.core.accepted import case_problems, score_answer
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import Case, read_expected
+from fairtrial.core.expected import read_expected
+from fairtrial.core.experiment import Case
 from fairtrial.core.options import build_scorer
 from fairtrial.core.score import Score, ScoreContext, Unscored
 from fairtrial.engine.engines import where_of

@@ -18,7 +18,7 @@ from fairtrial.cli.documents import print_json_with_list
 from fairtrial.cli.options import in_store
 from fairtrial.cli.tables import shortened
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import show_expected
+from fairtrial.core.expected import show_expected
 from fairtrial.core.formatting import number
 from fairtrial.core.place import Place
 from fairtrial.core.registry import nearest

@@ -15,7 +15,7 @@ from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.cli.console import Console
 from fairtrial.cli.layout import FIRST, INDENT, LOUD, QUIET, print_commands, print_facts, print_text, wrapped
 from fairtrial.cli.steps_page import IN_TERMINAL, print_steps
-from fairtrial.core.experiment import show_expected
+from fairtrial.core.expected import show_expected
 from fairtrial.core.formatting import cost_fact, milliseconds, number
 from fairtrial.core.trace import ending
 from fairtrial.present.trajectory_view import trial_steps

@@ -12,7 +12,8 @@ from fairtrial.config.case_document import CaseEntry, TurnEntry, listed
 from fairtrial.config.document import SuiteDocument
 from fairtrial.config.workspaces import own_fields
 from fairtrial.core import registry
-from fairtrial.core.experiment import Case, read_expected
+from fairtrial.core.expected import read_expected
+from fairtrial.core.experiment import Case
 from fairtrial.core.options import scorer_spec
 from fairtrial.core.turn_checks import CHECKS, COMBINE
 

@@ -14,7 +14,8 @@ from fairtrial.config.attach import read_attached
 from fairtrial.config.defaults import row_with_defaults
 from fairtrial.config.document import DatasetEntry
 from fairtrial.config.selection import Numbered, RowSelection, as_number, where_problems
-from fairtrial.core.experiment import Case, read_expected
+from fairtrial.core.expected import read_expected
+from fairtrial.core.experiment import Case
 from fairtrial.core.file import Attachment
 from fairtrial.core.ids import canonical_json
 from fairtrial.tables import FORMATS, TableOptions, format_of, misplaced_options, missing_extra, rows_of

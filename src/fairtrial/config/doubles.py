@@ -10,7 +10,7 @@ import msgspec
 from fairtrial.agents.doubles.cassette import CassetteError
 from fairtrial.agents.doubles.mocks import MockError, error_result, result_of
 from fairtrial.agents.doubles.played import read_played
-from fairtrial.config.document import McpEntry
+from fairtrial.config.mcp_document import McpEntry
 from fairtrial.config.source import SuiteSource
 from fairtrial.core.double import ServerDouble
 from fairtrial.core.options import Path as KeyPath

@@ -10,8 +10,9 @@ from typing import Literal
 import msgspec
 
 from fairtrial.config.descriptions import tool_texts
-from fairtrial.config.document import AuthEntry, ConditionEntry, McpEntry, SuiteDocument
+from fairtrial.config.document import ConditionEntry, SuiteDocument
 from fairtrial.config.doubles import double_of, has_double
+from fairtrial.config.mcp_document import AuthEntry, McpEntry
 from fairtrial.config.source import SuiteSource
 from fairtrial.core import registry
 from fairtrial.core.experiment import McpAuth, McpServer

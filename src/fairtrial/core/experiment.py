@@ -12,6 +12,7 @@ import msgspec
 from fairtrial.core.chat import Chat, Message, made_by_function, single
 from fairtrial.core.double import ServerDouble
 from fairtrial.core.events import OnLimit
+from fairtrial.core.expected import Expected, text_of
 from fairtrial.core.file import Attachment
 from fairtrial.core.skill import Skill
 from fairtrial.core.templates import fill
@@ -38,7 +39,6 @@ EMBEDDER = "embedder "  # begins the id of a target that only makes embeddings
 ScorerSpec = dict[str, Any]  # {"type": name, **options}
 Resources = Mapping[str, float]  # what a call or a scorer takes of a machine: {"cpu": 1}
 ExtractSpec = dict[str, Any]  # which part of an answer is scored, as in `core/extraction.py`
-Expected = str | tuple[str, ...] | None  # one right answer, several accepted answers, or none
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +84,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         choices = (self.metadata or {}).get("choices") or self.columns.get("choices")
         if isinstance(choices, str):  # a cell of a table has a list as JSON
             choices = _json_list(choices)
-        return tuple(map(_text, choices)) if isinstance(choices, list | tuple) else ()
+        return tuple(map(text_of, choices)) if isinstance(choices, list | tuple) else ()
 
     @property
     def workspace(self) -> dict[str, Any]:
@@ -105,28 +105,11 @@ class ExpectedCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     arguments: dict[str, Any] | None = None
 
 
-def read_expected(value: Any) -> Expected:
-    """Read an `expected` value: text, anything with a text form, or a list of those."""
-    if isinstance(value, list | tuple):
-        texts = tuple(dict.fromkeys(_text(item) for item in value if item is not None))
-        return texts if len(texts) > 1 else next(iter(texts), None)
-    return None if value is None else _text(value)
-
-
-def show_expected(expected: Expected) -> str:
-    """Format the expected answer for display."""
-    return expected or "" if not isinstance(expected, tuple) else "\nor\n".join(expected)
-
-
 def _json_list(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
         return None
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 class ToolUse(msgspec.Struct, frozen=True, kw_only=True):

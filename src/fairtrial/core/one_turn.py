@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.answer import Answer, Usage
-from fairtrial.core.experiment import Case, Expected
+from fairtrial.core.expected import Expected
+from fairtrial.core.experiment import Case
 from fairtrial.core.score import Earlier, ScoreContext
 from fairtrial.core.trace import trace_of_turn
 

@@ -14,7 +14,7 @@ import msgspec
 from fairtrial.core import registry
 from fairtrial.core.answer import Failure, Usage
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import Expected
+from fairtrial.core.expected import Expected
 from fairtrial.core.score import Scale
 from fairtrial.foreign.source import Source
 

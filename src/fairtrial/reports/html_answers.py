@@ -18,7 +18,8 @@ import msgspec
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import JudgeComment, TrialRecord
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import Case, show_expected
+from fairtrial.core.expected import show_expected
+from fairtrial.core.experiment import Case
 from fairtrial.core.formatting import money
 from fairtrial.core.place import Place
 from fairtrial.present.trajectory_view import Slice, has_steps, trial_steps

@@ -184,8 +184,7 @@ def _with_points(document: dict[str, Any], names: Sequence[str]) -> dict[str, An
 def _second_judge(second: SecondOpinion | None) -> dict[str, Any] | None:
     if second is None:
         return None
-    document: dict[str, Any] = in_points(second)
-    return {**document, "cost": _cost(second.cost)}
+    return {**in_points(second), "cost": _cost(second.cost)}
 
 
 def labels_document(labels: ArmLabels | None) -> dict[str, Any] | None:

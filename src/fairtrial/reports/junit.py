@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 from fairtrial.analyse.gate import Gate
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import TrialRecord
-from fairtrial.core.experiment import show_expected
+from fairtrial.core.expected import show_expected
 from fairtrial.present.words.limits import trial_limit
 from fairtrial.text.printable import printable, without_commands
 

@@ -11,7 +11,8 @@ import msgspec
 from fairtrial.core.accepted import case_problems, score_answer
 from fairtrial.core.answer import limit_words
 from fairtrial.core.composite import Composite, PartSpec, built_part, judgements_of
-from fairtrial.core.experiment import Case, Expected, read_expected
+from fairtrial.core.expected import Expected, read_expected
+from fairtrial.core.experiment import Case
 from fairtrial.core.one_turn import case_of_turn, turn_of, turns_in
 from fairtrial.core.options import scorer_problems
 from fairtrial.core.score import Scale, Score, ScoreContext, Unscored

@@ -18,7 +18,8 @@ from sqlalchemy import Table
 
 from fairtrial.agents.workspace.changes import with_texts
 from fairtrial.core.answer import Answer, EarlierTurn, Failure, Outcome, Usage
-from fairtrial.core.experiment import Arm, Case, Expected, ScorerSpec, ToolUse
+from fairtrial.core.expected import Expected
+from fairtrial.core.experiment import Arm, Case, ScorerSpec, ToolUse
 from fairtrial.core.file import File
 from fairtrial.core.judge import Judgement
 from fairtrial.core.money import Cost

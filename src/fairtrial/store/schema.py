@@ -26,8 +26,11 @@ def _cost(prefix: str = "") -> list[Column[Any]]:
 
 
 def _call() -> list[Column[Any]]:
-    times = [Column(name, Float) for name in ("latency_ms", "first_token_ms")]
-    return [*times, *(Column(name, Integer) for name in TOKENS)]
+    return [*_columns(Float, "latency_ms", "first_token_ms"), *_columns(Integer, *TOKENS)]
+
+
+def _columns(kind: TypeEngine[Any], *names: str) -> list[Column[Any]]:
+    return [Column(name, kind) for name in names]
 
 
 def _run() -> Column[str]:
@@ -170,8 +173,7 @@ trials = Table(
     *_cost(),
     Column("reasoning", Text),
     Column("trace", Json),
-    Column("tool_calls", Integer),  # of the condition's servers; None if the target does not report tool use
-    Column("tool_errors", Integer),
+    *_columns(Integer, "tool_calls", "tool_errors"),  # of the condition's servers; None if the target does not tell
     Column("tools", Json),  # {"server.tool": [calls, errors]}
     Column("limit", String, info={"since": 20}),  # which one ended an agent's work: time, turns, tokens, money
     Column("limit_value", Float, info={"since": 20}),
@@ -182,8 +184,7 @@ trials = Table(
     changed_index("trials"),
 )
 
-# The turns of conversations before the last one, which is the trial itself. Once the trial has a row, that row has the
-# cost of all turns, and theirs is 0.
+# The turns of conversations before the last one. Once the trial is answered, its row has their cost and their events.
 turns = Table(
     "turns",
     metadata,
@@ -220,10 +221,7 @@ scores = Table(
     Column("scoring", Integer, primary_key=True),
     *_place_columns(),
     Column("scorer", String, nullable=False),
-    Column("value", Float),
-    Column("confidence", Float),
-    Column("raw", Float),
-    Column("max", Float),
+    *_columns(Float, "value", "confidence", "raw", "max"),
     Column("notes", Text),
     Column("details", Json),
     Column("metrics", Json),  # {name: [value, lowest, highest]}
@@ -255,8 +253,7 @@ judgements = Table(
     Column("model", Text),
     Column("params", Json),
     Column("asked", Integer, nullable=False),
-    Column("prompt_tokens", Integer),
-    Column("completion_tokens", Integer),
+    *_columns(Integer, "prompt_tokens", "completion_tokens"),
     *_cost(),
     Column("latency_ms", Float),
     Column("failure_kind", String),
@@ -343,7 +340,7 @@ late = Table(
     Column("epoch", Integer, primary_key=True),  # of the session that had lost the run
     Column("number", Integer, primary_key=True),
     Column("kind", String, nullable=False),  # the table that the row was for
-    *(Column(name, Integer) for name in COLUMNS),  # of a pair: without an arm
+    *_columns(Integer, *COLUMNS),  # of a pair: without an arm
     *_cost(),
     Column("body", LargeBinary, nullable=False),  # the row, packed
     Column("kept_at", Float, nullable=False),

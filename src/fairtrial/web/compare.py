@@ -14,7 +14,7 @@ from fairtrial.analyse.leaderboard import Leaderboard
 from fairtrial.analyse.run_numbers import MOST_PAIRS
 from fairtrial.analyse.score_table import SCORE, find_sources
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import show_expected
+from fairtrial.core.expected import show_expected
 from fairtrial.core.formatting import Scale, interval_words
 from fairtrial.core.ids import content_hash
 from fairtrial.core.place import Place

@@ -20,7 +20,8 @@ from fairtrial.analyse.run import Run
 from fairtrial.analyse.stored_run import TrialRecord
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import Case, show_expected
+from fairtrial.core.expected import show_expected
+from fairtrial.core.experiment import Case
 from fairtrial.core.formatting import cost_fact, deviation, money, signs
 from fairtrial.core.money import Cost
 from fairtrial.present.templates import environment

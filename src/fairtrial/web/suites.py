@@ -25,7 +25,8 @@ from fairtrial.config import Suite
 from fairtrial.config.advice import notes, warnings
 from fairtrial.config.editing import Editor
 from fairtrial.core.errors import FairtrialError, ProblemsError, WorkFirstError
-from fairtrial.core.experiment import Arm, Case, read_expected, show_expected
+from fairtrial.core.expected import read_expected, show_expected
+from fairtrial.core.experiment import Arm, Case
 from fairtrial.core.templates import TemplateError
 from fairtrial.providers import models
 from fairtrial.tables import FORMATS

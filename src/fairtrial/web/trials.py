@@ -13,7 +13,7 @@ from starlette.routing import Route
 from fairtrial.analyse.run import Run
 from fairtrial.analyse.sent import transcript
 from fairtrial.analyse.stored_run import TrialRecord
-from fairtrial.core.experiment import show_expected
+from fairtrial.core.expected import show_expected
 from fairtrial.core.place import Place
 from fairtrial.core.trace import ending
 from fairtrial.present.word_diff import word_diff

@@ -13,7 +13,7 @@ import msgspec
 
 from fairtrial.analyse.run import Run
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.experiment import show_expected
+from fairtrial.core.expected import show_expected
 from fairtrial.core.ids import content_hash
 from fairtrial.core.place import place_of
 from fairtrial.core.private import write_shared

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from fairtrial.core.answer import Failure, Usage
-from fairtrial.core.experiment import Expected, read_expected
+from fairtrial.core.expected import Expected, read_expected
 from fairtrial.core.secrets import is_credential, without_keys
 from fairtrial.core.trace import ToolCall, Trace, short
 from fairtrial.text.printable import one_line

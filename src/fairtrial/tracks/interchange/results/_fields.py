@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairtrial.core.answer import Failure, Usage
-from fairtrial.core.experiment import Expected
+from fairtrial.core.expected import Expected
 from fairtrial.tracks.interchange import values
 from fairtrial.tracks.interchange.values import dict_of, list_of
 
