@@ -17,6 +17,7 @@ from fairtrial import plugins
 VERBS = {
     *(
         "aggregate",
+        "audit",
         "calibrate",
         "cases",
         "compare",
@@ -46,7 +47,7 @@ VERBS = {
     ),
 }
 LIBRARY = {
-    *("Answer", "Case", "Failure", "FairtrialError", "Run", "RunOptions", "RunSeries", "Score", "Suite", "TrialRecord"),
+    *("Answer", "Audit", "Case", "Failure", "FairtrialError", "Run", "RunOptions", "RunSeries", "Score", "Suite", "TrialRecord"),
     *(
         "Calibration",
         "CaseAnalysis",
@@ -70,6 +71,7 @@ PLUGINS = {
     *("Trace", "Turn", "Unscored", "Usage"),
     *("Columns", "Contestant", "Log", "Question", "Reader", "Sample", "Source"),
     *("Aside", "Call", "Importer", "Said", "TraceFormat"),
+    *("Chronicle", "LogFormat", "LoggedSession"),
     *("Format", "Link", "Run", "Section", "Site", "TrialRecord"),
     *("check_scorer", "json_option", "option", "print_json", "store_option", "web_app"),
 }

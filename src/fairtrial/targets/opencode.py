@@ -36,6 +36,7 @@ _TOOLS_RETURN = 50_000  # tokens that the results of one step are taken to have 
 _DOWNLOADS = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "SHARE", "PRUNE")
 # How the errors of calls begin that its permissions or its user forbade.
 _DENIALS = ("The user has specified a rule which prevents", "The user rejected permission")
+_PARTS = {"tool_use": "tool"}  # kinds of events whose part has another name
 _DELEGATING = "task"  # the tool that starts a subagent
 _OFF = (*_DOWNLOADS, "PROJECT_CONFIG", "CLAUDE_CODE", "EXTERNAL_SKILLS")
 _FINISHED = {"stop": "stop", "length": "length", "content-filter": "content_filter"}
@@ -140,7 +141,7 @@ class Opencode(AgentProgram):
         record, kind, part = session.record, event.get("type"), event.get("part") or {}
         record.session_id = event.get("sessionID") or record.session_id
         if kind in ("text", "reasoning", "tool_use"):
-            self._take_part(part, session)
+            self._take_part({**part, "type": _PARTS.get(str(kind), kind)}, session)
         elif kind == "step_finish":
             usage = _usage(part.get("tokens") or {})
             record.used(usage)
