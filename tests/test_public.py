@@ -47,7 +47,19 @@ VERBS = {
     ),
 }
 LIBRARY = {
-    *("Answer", "Audit", "Case", "Failure", "FairtrialError", "Run", "RunOptions", "RunSeries", "Score", "Suite", "TrialRecord"),
+    *(
+        "Answer",
+        "Audit",
+        "Case",
+        "Failure",
+        "FairtrialError",
+        "Run",
+        "RunOptions",
+        "RunSeries",
+        "Score",
+        "Suite",
+        "TrialRecord",
+    ),
     *(
         "Calibration",
         "CaseAnalysis",

@@ -99,7 +99,7 @@ async def test_every_surface_says_so(run_suite, agents, tmp_path, capsys):
     run = await run_suite(**agents("cheap", "dear", "never"))
     store = ["--store", run.store.address]
     lines = ["10 of 20 trials solved (full marks)", f"more than ${SPENT:.2g}, which solved none"]
-    ratio = "a solved trial costs cheap $0.039 and dear $0.12: 0.33 times as much"
+    ratio = "solved trial costs cheap $0.039 and dear $0.12: 0.33 times as much"
     assert _run(["show", "--details", *store]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert all(line in shown for line in lines) and "> $0.39" in shown

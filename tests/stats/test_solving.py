@@ -19,6 +19,7 @@ def test_nothing_solved_or_spent_has_no_ratio(amounts, solved):
 def test_one_solved_unit_says_nothing_about_how_far_off_it_is():
     assert per_solved([1.0, 2.0, 3.0], [0, 1, 0]).ci95 is None
     assert per_solved([1.0], [1]).ci95 is None
+    assert per_solved([1e-9, 1e9], [1, 1]).ci95 is None  # from nothing to more money than there is
 
 
 def test_the_unit_of_money_makes_no_difference_and_the_same_is_the_same_every_time():

@@ -56,7 +56,8 @@ def plain(table):
 
 
 def test_hashes_are_those_that_stores_have():
-    later = {"labels": {"drawn": None}}
+    limit = {"limit": None, "limit_value": None}
+    later = {"labels": {"drawn": None}, "trials": limit, "cases": {"on_limit": None}}
     assert {table.name: RowHash(table)({**plain(table), **later.get(table.name, {})}) for table in HASHED} == KNOWN
 
 

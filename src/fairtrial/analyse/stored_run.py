@@ -86,11 +86,11 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
     charged_usd: float  # what counts towards a budget
     reasoning: str | None
     trace: dict[str, Any] | None
-    limit: str | None  # of the agent, which ended its work: time, turns, tokens or money
-    limit_value: float | None
     tool_calls: int | None
     tool_errors: int | None
     missing: str  # what the condition requires but the answer lacks
+    limit: str | None = None  # of the agent, which ended its work: time, turns, tokens or money
+    limit_value: float | None = None
 
     @property
     def cost(self) -> Cost:

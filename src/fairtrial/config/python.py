@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import yaml
@@ -17,7 +17,6 @@ from fairtrial.config.rows import COLUMNS, ROW_KEYS, GivenRows, is_frame, plain_
 from fairtrial.config.source import SuiteSource
 from fairtrial.core import registry
 from fairtrial.core.errors import FairtrialError, ProblemsError
-from fairtrial.core.events import OnLimit
 from fairtrial.core.fingerprint import code_hash
 from fairtrial.core.functions import MARK, Function, importable_name, is_given, own_name, plain_name
 from fairtrial.core.options import Path as KeyPath
@@ -79,7 +78,7 @@ class Case:
     choices: Sequence[str] | None = None
     params: Mapping[str, Any] | None = None
     repeats: int | None = None
-    on_limit: OnLimit | None = None
+    on_limit: Literal["check", "wrong", "fail"] | None = None
     targets: Sequence[str] | None = None
     conditions: Sequence[str] | None = None
     checks: Sequence[Mapping[str, Any]] | None = None

@@ -16,7 +16,6 @@ from fairtrial.config.python import Made, Scorer, Target, as_yaml
 from fairtrial.config.run_options import RunOptions
 from fairtrial.config.source import SuiteSource
 from fairtrial.core.errors import FairtrialError
-from fairtrial.core.events import OnLimit
 from fairtrial.core.registry import nearest
 from fairtrial.core.variables import Variables
 
@@ -46,7 +45,7 @@ class Suite(CheckedSuite):
         vars: Mapping[str, Any] | None = None,
         extract: str | Mapping[str, Any] | None = None,
         on_refusal: Literal["wrong", "unscored", "right"] | None = None,
-        on_limit: OnLimit | None = None,
+        on_limit: Literal["check", "wrong", "fail"] | None = None,
         solved: float | None = None,
         primary_metric: str | None = None,
         largest: float | None = None,

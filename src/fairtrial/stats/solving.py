@@ -24,6 +24,7 @@ from fairtrial.stats.one_arm import Aggregate, aggregate
 
 Floats = NDArray[np.float64]
 _RESAMPLES, _SEED = 999, 0
+_WIDEST = math.log(1e6)  # an interval that is wider says nothing
 _MOST_UNITS = 2000  # that are resampled; of more, the jackknife is as good
 _MARKS = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21600.0, 86400.0)  # seconds
 _MOST_MARKS = 4
@@ -121,7 +122,7 @@ def _interval(parts: list[tuple[int, _Sums]]) -> tuple[float, float] | None:
     if std_err > 0 and n <= _MOST_UNITS:
         below, above = _studentised(parts, log, n)
         low, high = min(low, below), max(high, above)
-    return math.exp(low), math.exp(high)
+    return (math.exp(low), math.exp(high)) if high - low < _WIDEST else None
 
 
 def _studentised(parts: list[tuple[int, _Sums]], log: float, n: int) -> tuple[float, float]:

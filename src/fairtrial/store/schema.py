@@ -13,8 +13,7 @@ from fairtrial.store.types import Float, Integer, String, Text
 
 metadata = MetaData()
 Json = LargeBinary  # encoded and decoded by msgspec; opaque to the database
-
-
+LIMIT = {"limit": String, "limit_value": Float}  # which one ended an agent's work, and how high it is
 TOKENS = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 COSTS = ("cost_usd", "charged_usd", "unknown_costs")
 
@@ -116,8 +115,7 @@ runs = Table(
     Column("created_at", Float, nullable=False),
     Column("ended_at", Float),
     Column("number", Integer, nullable=False),  # the order in which runs started, independent of the clock
-    # How many sessions have worked on it. What an earlier one commits after that is refused.
-    Column("epoch", Integer, nullable=False, server_default="0", info={"since": 18}),
+    Column("epoch", Integer, nullable=False, server_default="0", info={"since": 18}),  # its sessions: see `lease.py`
 )
 
 # What a run has cost in addition to its trials and verdicts: test calls to judges, calls cancelled or lost in a crash.
@@ -175,8 +173,7 @@ trials = Table(
     Column("trace", Json),
     *_columns(Integer, "tool_calls", "tool_errors"),  # of the condition's servers; None if the target does not tell
     Column("tools", Json),  # {"server.tool": [calls, errors]}
-    Column("limit", String, info={"since": 20}),  # which one ended an agent's work: time, turns, tokens, money
-    Column("limit_value", Float, info={"since": 20}),
+    *(Column(name, kind, info={"since": 20}) for name, kind in LIMIT.items()),
     hash_column(),
     Index("trials_by_id", "trial_id"),
     # Which arms answered and which failed, read without the answers themselves, which may be long.
