@@ -179,6 +179,7 @@ class ArmScores:
         self.scorers: Ints = np.full(size, -1)  # a number for what scored it; −1: not in the plan
         self.judges: set[tuple[str | None, str]] = set()  # (key, prompt) of every judge that was used
         self.planned = self.ended = self.scored = 0
+        self.unrecorded = 0  # answers whose agents called what was not recorded
         self.stop: StopSpec | None = None  # set if its run was allowed to stop early
         self.look: Look | None = None  # which of the planned looks it has reached
         self.left: int | None = None  # the look at which it left a race that went on

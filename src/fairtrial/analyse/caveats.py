@@ -98,6 +98,16 @@ class UnevenCoverage(_Caveat, frozen=True, kw_only=True):
     failures: bool
 
 
+class RecordingFavours(_Caveat, frozen=True, kw_only=True):
+    """What was recorded of servers lacks calls of one arm, the second, more often than of another one.
+
+    The shares are of trials that lost their score to that.
+    """
+
+    arms: tuple[str, str]
+    shares: tuple[float, float]
+
+
 class ForeignRun(_Caveat, frozen=True, kw_only=True):
     """A run of another tool, and what that did not record."""
 
@@ -143,6 +153,6 @@ class GateChanged(_Caveat, frozen=True, kw_only=True):
 
 Caveat: TypeAlias = (
     PlainCaveat | CountCaveat | AgainstFirst | DifferentCases | RepeatedQuestions | HeavyUnits
-    | TellingWeights | UnevenCoverage
+    | TellingWeights | UnevenCoverage | RecordingFavours
     | ForeignRun | Unfinished | Unranked | ComparedApart | RatedOnFewer | GateChanged
 )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from fairtrial.analyse.caveats import Caveat, TellingWeights, UnevenCoverage
+from fairtrial.analyse.caveats import Caveat, RecordingFavours, TellingWeights, UnevenCoverage
 from fairtrial.analyse.solving import SolvingBoth
 from fairtrial.core.showing import Shown
 from fairtrial.stats import Aggregate, AnswersTest, Equivalence, Interaction, Paired, RunMeansTest
@@ -339,7 +339,7 @@ class Comparisons(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _renamed(caveat: Caveat, names: Mapping[str, str]) -> Caveat:
-    if not isinstance(caveat, UnevenCoverage | TellingWeights):
+    if not isinstance(caveat, UnevenCoverage | TellingWeights | RecordingFavours):
         return caveat
     one, other = (names.get(arm, arm) for arm in caveat.arms)
     return msgspec.structs.replace(caveat, arms=(one, other))

@@ -14,6 +14,7 @@ from fairtrial.analyse.caveats import (
     ForeignRun,
     HeavyUnits,
     PlainCaveat,
+    RecordingFavours,
     RepeatedQuestions,
     TellingWeights,
     UnevenCoverage,
@@ -131,6 +132,15 @@ def _about_scores(scores: ScoreTable, pairs: Pairs) -> Iterator[Caveat]:
             shares=(high.coverage, low.coverage),
             failures=bool(a.failures or b.failures),
         )
+    a, b = max(pairs, key=lambda pair: abs(_unrecorded(pair[0]) - _unrecorded(pair[1])))
+    if _unrecorded(a) != _unrecorded(b):
+        less, more = (a, b) if _unrecorded(a) < _unrecorded(b) else (b, a)
+        yield RecordingFavours(arms=(less.label, more.label), shares=(_unrecorded(less), _unrecorded(more)))
+
+
+def _unrecorded(arm: ArmScores) -> float:
+    """Return the share of an arm's trials whose agents called what was not recorded."""
+    return arm.unrecorded / arm.ended if arm.ended else 0.0
 
 
 def _scored_differently(a: ArmScores, b: ArmScores) -> bool:

@@ -251,9 +251,10 @@ def _read_run(run: StoredRun, arms: Sequence[ArmScores], rows: Ints) -> None:
     for chosen, entry, (counts,) in _by_arm(outcomes.failed_trials(run.store, run.id), arms, rows):
         entry.failed[chosen] += counts.astype(np.int64)
         entry.end(int(counts.sum()), planned=stopped)
-    for chosen, entry, (counts, lacking) in _by_arm(outcomes.unscored_trials(*where), arms, rows):
+    for chosen, entry, (counts, lacking, unrecorded) in _by_arm(outcomes.unscored_trials(*where), arms, rows):
         entry.failed[chosen] += lacking.astype(np.int64)
         entry.unscored[chosen] += (counts - lacking).astype(np.int64)
+        entry.unrecorded += int(unrecorded.sum())
         entry.end(int(counts.sum()), planned=stopped)
     _read_metrics(run, arms, rows)
     _read_labels(run, arms, rows)

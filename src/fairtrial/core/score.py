@@ -40,6 +40,9 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[File, ...] = ()
 
 
+UNRECORDED = "recording"  # the kind of unscored answers whose agents called what was not recorded
+
+
 class Unscored(msgspec.Struct, frozen=True, kw_only=True):
     """Scoring failed. This is never a 0: the trial counts as unscored, for this reason."""
 

@@ -19,7 +19,7 @@ from fairtrial.core.experiment import Resources
 from fairtrial.core.file import Attachment, File
 from fairtrial.core.judge import Judge, Panel
 from fairtrial.core.listening import Listener
-from fairtrial.core.score import MakeWorkspace, Score, Unscored
+from fairtrial.core.score import UNRECORDED, MakeWorkspace, Score, Unscored
 from fairtrial.core.settings import JudgeSpec
 from fairtrial.core.target import Target
 from fairtrial.core.trace import tool_use
@@ -221,4 +221,4 @@ def _unknown_calls(answer: Answer) -> Unscored | None:
     if not unknown:
         return None
     more = f"; and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-    return Unscored(kind="recording", message=f"{unknown[0]}{more}")
+    return Unscored(kind=UNRECORDED, message=f"{unknown[0]}{more}")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Select, Table, and_, case, func, or_, select
 
 from fairtrial.core.answer import REFUSED
+from fairtrial.core.score import UNRECORDED
 from fairtrial.store import schema
 from fairtrial.store.columns import Columns, column_batches, row_batches
 from fairtrial.store.rows import decode
@@ -71,14 +72,15 @@ def failed_trials(store: Store, run_id: str) -> Iterator[Columns]:
 
 
 def unscored_trials(store: Store, run_id: str, scoring: int) -> Iterator[Columns]:
-    """Stream case, arm, the number of answers found to have no score, and of those because of the arm.
+    """Stream case, arm, the number of answers found to have no score, of those because of the arm, or of a recording.
 
     An answer without the required tool use is a failure of the arm; a judge's outage is not.
     """
     scores = schema.scores
     query = _scored(run_id, scoring, scores.c.value.is_(None), scores.c.unscored_kind.is_not(None))
     lacking = func.sum(case((scores.c.unscored_kind == "tool_use", 1), else_=0))
-    return column_batches(store, _by_case_and_arm(query, scores, func.count(), lacking))
+    unrecorded = func.sum(case((scores.c.unscored_kind == UNRECORDED, 1), else_=0))
+    return column_batches(store, _by_case_and_arm(query, scores, func.count(), lacking, unrecorded))
 
 
 def metric_rows(store: Store, run_id: str, scoring: int) -> Iterator[tuple[int, int, Metrics]]:

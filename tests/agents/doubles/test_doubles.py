@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+import fairtrial as ft
 from fairtrial import pipeline
 from fairtrial.config import RunOptions
 from fairtrial.core.errors import ProblemsError, TargetUnusableError
 from fairtrial.core.events import ResultEvent, read_events
+from fairtrial.present.words.tools import arm_sentences, notes_on
 from fairtrial.workflows.resume import aresume
 from tests.scripted import Say, Turn
 
@@ -481,3 +483,39 @@ class TestDrift:
         await run_suite(**suite(live(record="r")))
         with pytest.warns(UserWarning, match="`shop` differs from the recording r.*the tool `sell` is new"):
             await run_suite(**suite(live(replay="r", unknown="ask", env={"SHOP_VERSION": "2"})))
+
+
+class TestWhomARecordingFavours:
+    async def test_it_is_said_where_arms_miss_different_shares(self, run_suite, model, tmp_path):
+        """Recorded with one arm only: the other one asks for pears, every second time."""
+
+        def script(turn: Turn) -> Say:
+            odd = int(turn.question.split()[1]) % 2
+            thing = "pear" if odd and "careful" in turn.system else "apple"
+            return calls(turn, [("stock", {"thing": thing}), ("stock", {"thing": "apple"})])
+
+        await model(script)
+        cases = [{"id": f"c{n}", "input": f"Case {n} of 6", "expected": "3 of apple"} for n in range(6)]
+        arms = {
+            "quick": {"system": "Be quick.", "mcp": ["shop"]},
+            "careful": {"system": "Be careful.", "mcp": ["shop"]},
+        }
+        await run_suite(**suite(live(record="r"), conditions={"quick": arms["quick"]}, cases=cases))
+        alike = await run_suite(**suite({"replay": "r"}, conditions={"quick": arms["quick"]}, cases=cases))
+        (only,) = ft.tools(alike).arms
+        assert (only.stood_in.hits, only.stood_in.of) == (12, 12)
+
+        run = await run_suite(**suite({"replay": "r"}, conditions=arms, cases=cases))
+        report = ft.tools(run)
+        assert [(arm.stood_in.hits, arm.stood_in.of) for arm in report.arms] == [(12, 12), (9, 12)]
+        assert (
+            "Recordings and mocks answered 100 % of the calls of agent/quick and 75 % of those of agent/careful: what "
+            "was recorded favours agent/quick. Record with both."
+        ) in notes_on(report)
+        assert "recordings and mocks answered 9 of 12 calls" in " ".join(arm_sentences(report.arms[1]))
+        said = " ".join(map(str, ft.compare(run).caveats))
+        assert (
+            "The recording favours agent/quick: 50 % of the trials of agent/careful have no score, because it called "
+            "what was not recorded, and 0 % of those of agent/quick. Record with both."
+        ) in said
+        assert "favours" not in " ".join(notes_on(ft.tools(alike)))

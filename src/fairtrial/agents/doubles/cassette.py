@@ -251,7 +251,7 @@ class _Group:
         self.new: dict[str, _Results] = {}
 
     def variants(self) -> Iterator[tuple[_Results, list[str]]]:
-        """Yield the different results, with the cases in which they came; the beginning of a row belongs to it."""
+        """Yield the different results, with the cases in which they came; the beginning of a longer row is in that."""
         by_case = {case: results for results, cases in self.old for case in cases} | self.new
         rows: list[tuple[_Results, list[str]]] = []
         order = sorted(by_case.items(), key=lambda item: (-len(item[1]), item[0]))

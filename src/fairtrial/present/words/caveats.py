@@ -14,6 +14,7 @@ from fairtrial.analyse.caveats import (
     HeavyUnits,
     PlainCaveat,
     RatedOnFewer,
+    RecordingFavours,
     RepeatedQuestions,
     TellingWeights,
     UnevenCoverage,
@@ -134,6 +135,15 @@ def _uneven_coverage(caveat: UnevenCoverage) -> str:
     return (
         f"Different coverage: {high} has a score for {100 * most:.0f} % of its trials, {low} for "
         f"{100 * least:.0f} %{details}."
+    )
+
+
+@in_words.register
+def _recording_favours(caveat: RecordingFavours) -> str:
+    (favoured, other), (least, most) = caveat.arms, caveat.shares
+    return (
+        f"The recording favours {favoured}: {100 * most:.0f} % of the trials of {other} have no score, because it "
+        f"called what was not recorded, and {100 * least:.0f} % of those of {favoured}. Record with both."
     )
 
 
