@@ -9,8 +9,12 @@ from pathlib import Path
 from typing import Any
 
 ORDERS = {
-    **{"A-17": "shipped, 42 EUR", "A-18": "shipped, 12 EUR", "B-20": "in the warehouse, 17 EUR"},
-    **{"B-21": "in the warehouse, 180 EUR", "C-03": "delivered, 99 EUR", "C-04": "delivered, 250 EUR"},
+    "A-17": "shipped, 42 EUR",
+    "A-18": "shipped, 12 EUR",
+    "B-20": "in the warehouse, 17 EUR",
+    "B-21": "in the warehouse, 180 EUR",
+    "C-03": "delivered, 99 EUR",
+    "C-04": "delivered, 250 EUR",
 }
 ARTICLES = {"lamp": "12 in stock", "chair": "sold out", "table": "3 in stock", "carpet": "sold out"}
 ARGUMENTS = {"find_article": {"name": "string"}, "find_order": {"number": "string"}}

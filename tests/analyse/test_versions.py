@@ -178,6 +178,7 @@ async def test_every_surface_says_it_alike(asked, store, tmp_path, capsys):
         assert f"{low} to {high}" in flat
         assert "find_article was called for shop.find_order in 14 of 20 trials" in flat
         assert "shop.refund, which is forbidden, was called in 2 of 20 trials" in flat
+    assert "a/v2 against a/v1 better" in repr(report)
     document = next(one for one in said["changes"] if one["kind"] == "chosen")
     assert (said["arm"], said["baseline"], document["cases"]) == ("a/v2", "a/v1", 10)
     assert document["difference"] == pytest.approx(80) and document["ci95"] == pytest.approx(

@@ -251,14 +251,15 @@ class CaseSettings(Keys, frozen=True, kw_only=True):
         list[ToolEntry] | None,
         Meta(description="The tool calls that it asks for; empty: no tool should be called. For `fairtrial tools`."),
     ] = None
+    # Later keys are unset, not None: cases without them keep their fingerprint.
     forbidden: Annotated[
-        list[ForbiddenEntry] | None,
+        list[ForbiddenEntry] | msgspec.UnsetType | None,
         Meta(description="The tool calls that must not be made. For `fairtrial tools`; scorers have options for it."),
-    ] = None
+    ] = msgspec.UNSET
     skill: Annotated[
-        Literal["fires", "silent"] | dict[str, Literal["fires", "silent"]] | None,
+        Literal["fires", "silent"] | dict[str, Literal["fires", "silent"]] | msgspec.UnsetType | None,
         Meta(description="Whether the skill is to fire here, or to stay silent; of several skills, by name."),
-    ] = None
+    ] = msgspec.UNSET
     params: ParamsEntry | None = None
     repeats: Repeats | None = None
     on_limit: OnLimitEntry = None

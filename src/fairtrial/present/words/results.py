@@ -91,7 +91,9 @@ def _pairs(summary: PairsSummary) -> str:
 @in_brief.register
 def _tools(report: ToolReport) -> str:
     gains = (f"{' + '.join(name for _, name in one.what)} {one.score.verdict}" for one in report.gains[:5])
-    return f"ToolReport of {report.run_id}: {', '.join(gains) or 'no gains'}"
+    scored = [one for one in report.versions[:5] if one.score]
+    versions = (f"{one.arm} against {one.baseline} {one.score.verdict}" for one in scored if one.score)
+    return f"ToolReport of {report.run_id}: {', '.join((*gains, *versions)) or 'no gains'}"
 
 
 @in_brief.register
