@@ -70,6 +70,7 @@ PLUGINS = {
     *("Trace", "Turn", "Unscored", "Usage"),
     *("Columns", "Contestant", "Log", "Question", "Reader", "Sample", "Source"),
     *("Aside", "Call", "Importer", "Said", "TraceFormat"),
+    *("Chronicle", "LogFormat", "LoggedSession"),
     *("Format", "Link", "Run", "Section", "Site", "TrialRecord"),
     *("check_scorer", "json_option", "option", "print_json", "store_option", "web_app"),
 }

@@ -105,7 +105,7 @@ def main(folder: Path) -> None:
     assert isinstance(table, ft.Run) and len(ft.compare(table).pairs) == 1
     (folder / "spans.jsonl").write_text(SPAN)
     assert ft.import_traces(folder / "spans.jsonl", folder / "asked.yaml", target="mock:echo").cases == 1
-    ft.export(made, folder / "spans.otlp.json")
+    ft.export(run, folder / "spans.otlp.json")
     logged = ft.import_log(folder / "spans.otlp.json", store=str(folder / "logged.db"))
     assert isinstance(logged, ft.Run) and logged.status == "completed"
     asyncio.run(twins(made, run, folder))
