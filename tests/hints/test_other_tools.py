@@ -11,6 +11,7 @@ import yaml
 
 from tests import forks
 from tests.hints.suggested import commands_in, type_in, walk
+from tests.tracks.interchange.logs import DATA as LOGS
 from tests.tracks.interchange.results.conftest import DATA
 
 RESULTS = {
@@ -48,6 +49,14 @@ def test_imported_results(name, store, tmp_path):
         expected.unlink()
     ended = type_in(folder, "import", "results", "logs", *(["--store", store] if store else []))
     assert ended.code == 0 and list(walk(folder, ended.said, deep=1)), ended.said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("logs", ["claude-code", "harbor/demo-job", ""])
+def test_imported_logs(logs, tmp_path):
+    shutil.copytree(LOGS / logs, tmp_path / "state" / "logs")
+    ended = type_in(tmp_path / "state", "import", "log", "logs")
+    assert ended.code == 0 and list(walk(tmp_path / "state", ended.said, deep=1)), ended.said
 
 
 @pytest.mark.slow

@@ -35,8 +35,8 @@ _HOWS = frozenset(get_args(ChangeKind))
 class Chronicle:
     """What a log tells of one session, so far. Times (`at`) are seconds since 1970; keys in texts are hidden.
 
-    `within` is the call that started the subagent which does something. A call or a message's usage that comes again
-    is told once: logs repeat what came before when a session goes on.
+    `within` is the call that started the subagent which does something. A call or the usage of a reply that comes
+    again is there once: logs repeat what came before when a session goes on.
     """
 
     def __init__(self, agent: str) -> None:
@@ -61,7 +61,7 @@ class Chronicle:
     # -- what happened ---------------------------------------------------------------------------
 
     def ask(self, text: str, at: float | None = None, *, within: str = "") -> None:
-        """Tell what the user says, which begins a turn; within a subagent, what it is told to do."""
+        """Tell what the user says, which begins a turn; within a subagent, what it has to do."""
         if not text.strip():
             return
         if not within:
@@ -131,7 +131,7 @@ class Chronicle:
         )  # fmt: skip
 
     def changed(self, path: str, how: str, at: float | None = None, *, within: str = "") -> None:
-        """Tell that a file was changed; its path is told from the folder of the session."""
+        """Tell that a file was changed; its path is relative to the folder of the session."""
         kind: Any = how if how in _HOWS else "modified"
         self._add(ChangeEvent(path=_clean(_inside(path, self.folder)), how=kind, **self._place(at, within)))
 
@@ -162,7 +162,7 @@ class Chronicle:
         self._agents[name] = agent
 
     def used(self, reply: str, usage: Usage | None) -> None:
-        """Tell the tokens of one reply of the model; of a reply that is told again, the last count is right."""
+        """Tell the tokens of one reply of the model; of a reply that comes again, the last count is right."""
         if usage is not None:
             self._used[reply] = usage
 

@@ -35,6 +35,7 @@ class _File(NamedTuple):
     """A file with sessions, and its format."""
 
     source: Source
+    format: str
     form: LogFormat
     companions: tuple[Source, ...]
 
@@ -64,8 +65,8 @@ class _Group:
         self.sessions = self.cut = 0
         self.last = 0.0
 
-    def see(self, place: int, session: LoggedSession) -> None:
-        """Note what a session says of the whole."""
+    def see(self, place: int, form: str, session: LoggedSession) -> None:
+        """Note what a session says of the whole, and in which format."""
         began = session.started_at or 0.0
         self.files[place] = min(began, self.files.get(place, began))
         self.agents[session.agent, session.version] += 1
@@ -75,7 +76,7 @@ class _Group:
         self.asked.setdefault(case_of(session), {})[arm] = None
         self.metrics |= dict.fromkeys(session.scores)
         self.unknown.update(session.unknown)
-        self.ids.append(session.id)
+        self.ids.append(f"{form} {session.id}")
         self.sessions += 1
         self.cut += bool(session.stopped)
         self.last = max(self.last, session.ended_at or began)
@@ -109,22 +110,24 @@ def sessions_in(paths: Any, form: str | None = None) -> Iterator[LoggedSession]:
 
 
 def _files(paths: Any, form: str | None) -> tuple[list[_File], list[str]]:
-    """Return the files with sessions; and what must be said of the others."""
+    """Return the files with sessions; and notes on the others."""
     found: list[_File] = []
     taken: set[Path] = set()
     unread: Counter[str] = Counter()
     named = [paths] if isinstance(paths, str | Path) else list(paths)
+    forms: dict[str, LogFormat] = {form: registry.load("logs", form)} if form else registry.parts("logs")
     candidates = [one for path in map(Path, named) for one in _listed(path)]
     for path, by_name in candidates:
         if path.resolve() in taken:
             continue
         source = Source(path)
-        one = _recognised(source, form, by_name=by_name, unread=unread)
-        if one is None:
+        recognised = _recognised(source, forms, by_name=by_name, unread=unread)
+        if recognised is None:
             continue
+        name, one = recognised
         companions = tuple(Source(other) for other in one.companions(source))
         taken |= {path.resolve(), *(other.path.resolve() for other in companions)}
-        found.append(_File(source, one, companions))
+        found.append(_File(source, name, one, companions))
         source.release()
     # A file may come before the one that it is read with.
     inner = {other.path.resolve() for file in found for other in file.companions}
@@ -146,14 +149,14 @@ def _listed(path: Path) -> Iterator[tuple[Path, bool]]:
         raise FairtrialError(f"{path} is not there: give a log or a folder with logs")
 
 
-def _recognised(source: Source, form: str | None, *, by_name: bool, unread: Counter[str]) -> LogFormat | None:
+def _recognised(
+    source: Source, forms: Mapping[str, LogFormat], *, by_name: bool, unread: Counter[str]
+) -> tuple[str, LogFormat] | None:
+    """Return the format of a file with its name; the only one that was chosen is that of every file that was named."""
     try:
-        if form is not None:
-            chosen: LogFormat = registry.load("logs", form)
-            return chosen if by_name or chosen.recognises(source) else None
-        for one in registry.parts("logs").values():
-            if one.recognises(source):
-                return one  # type: ignore[no-any-return]
+        for name, one in forms.items():
+            if (by_name and len(forms) == 1) or one.recognises(source):
+                return name, one
     except (FairtrialError, *MISFITS):
         if by_name:
             raise
@@ -180,7 +183,7 @@ def _grouped(files: Sequence[_File], group_by: GroupBy | None) -> tuple[dict[str
             if not case_of(session):
                 silent += 1
                 continue
-            groups.setdefault(_KEYS[group_by](session), _Group()).see(place, session)
+            groups.setdefault(_KEYS[group_by](session), _Group()).see(place, file.format, session)
     if not groups:
         raise FairtrialError("no session in these logs has a message of its user: nothing was imported")
     return groups, [f"{counted(silent, 'session')} without a message of a user left out"] if silent else []
@@ -205,7 +208,7 @@ def _day(seconds: float | None) -> str:
 
 
 def _base(folder: str) -> str:
-    """Return the last part of a folder: where it is on somebody's machine is nobody's business."""
+    """Return the last part of a folder: the rest says where users keep their things."""
     kind = PureWindowsPath if "\\" in folder else PurePosixPath
     return name_of(kind(folder).name) if folder else ""
 
@@ -258,7 +261,7 @@ def _remarks(group: _Group) -> Iterator[str]:
         rest = f", {more} of other kinds" if more else ""
         yield f"not understood and left out: {', '.join(common)}{rest}"
     if group.cut:
-        yield f"{counted(group.cut, 'log')} with a last line that is not whole: import again once the session has ended"
+        yield f"{counted(group.cut, 'session')} without its end: import again once the session has ended"
 
 
 def arm_name(session: LoggedSession) -> str:

@@ -159,7 +159,18 @@ class TestWhatIsNotUnderstood:
         body = path.read_bytes()
         path.write_bytes(body[: len(body) - 40])
         (done,) = import_logs(path, store=store)
-        assert "1 log with a last line that is not whole" in done.origin["notes"][0] and done.run.status == "completed"
+        assert "1 session without its end" in done.origin["notes"][0] and done.run.status == "completed"
+
+    @pytest.mark.parametrize("ending", ["atif.jsonl", "otlp.json"])
+    def test_what_is_whole_of_other_formats_is_read_as_well(self, ending, store, tmp_path):
+        (done,) = import_logs(DATA / "codex", store=store)
+        path = ft.export(done.run, tmp_path / f"run.{ending}")
+        body = path.read_bytes()
+        path.write_bytes(body[: len(body) - 300])
+        (back,) = import_logs(path, store=store)
+        assert 1 <= len(list(back.run.trials())) <= 2 and any(
+            "without its end" in note for note in back.origin["notes"]
+        )
 
     def test_other_files_of_a_folder_are_passed_over_and_a_broken_log_is_said(self, store, tmp_path):
         chat(tmp_path / "rollout-1.jsonl", "Hi", "Hello")

@@ -156,7 +156,7 @@ class _Spans:
         }
 
     def _told(self, steps: list[Step]) -> list[Document]:
-        """Return what is no span: messages of users and systems, changed files, limits, errors, notes."""
+        """Return what spans are not for: messages of users and systems, changed files, limits, errors, notes."""
         found: list[Placed] = [step.first for step in steps if step.source != "agent"]
         return [
             {
@@ -168,7 +168,7 @@ class _Spans:
         ]
 
     def _inner(self, steps: list[Step], parent: str) -> Iterator[Document]:
-        """Yield the spans below an agent's: its model is told what came since it was asked last."""
+        """Yield the spans below an agent's: its model gets what came since it was asked last."""
         news: list[Document] = []
         for step in steps:
             if step.source != "agent":

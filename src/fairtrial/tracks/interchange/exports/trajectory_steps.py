@@ -34,7 +34,7 @@ class Placed(NamedTuple):
     event: Any
 
     def data(self, *without: str) -> Document:
-        """Return it as JSON data with its place, without what stands elsewhere."""
+        """Return it as JSON data with its place, without some of its fields."""
         (data,) = as_data([self.event])
         return {"n": self.n, **{name: value for name, value in data.items() if name not in without}}
 

@@ -15,5 +15,5 @@ REFUSALS = frozenset({"AgentSafetyRefusalError", "ContentPolicyViolationError"})
 
 
 def keeps_reward(kind: str) -> bool:
-    """Return whether a reward beside this exception measures the agent."""
+    """Return whether a reward measures the agent although there was this exception."""
     return kind in LIMITS or kind in REFUSALS

@@ -19,7 +19,7 @@ _CONTEXT = re.compile(
 
 
 def entries(source: Source, chronicle: Chronicle) -> Iterator[dict[str, Any]]:
-    """Yield the objects in a log; what is none is counted, and a last line that is not whole is said."""
+    """Yield the objects in a log; what is not one is counted, and so is a last line that is not whole."""
     broken = ""
     with Reading(source), source.open() as file:
         while line := file.readline(MAX_LINE + 1):
@@ -59,7 +59,7 @@ def tolerant(chronicle: Chronicle, what: str, take: Any, *values: Any) -> None:
 
 
 def text_in(content: Any) -> str:
-    """Return the text of a message's content: a text, or parts, of which those that are no text are named."""
+    """Return the text of a message's content: a text, or parts, of which only texts are kept and others are named."""
     if isinstance(content, str):
         return content
     return "\n".join(filter(None, (_text_of_part(part) for part in list_of(content))))

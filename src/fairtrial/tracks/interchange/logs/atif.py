@@ -100,9 +100,15 @@ def sessions(source: Source) -> Iterator[LoggedSession]:
     if source.suffix != ".jsonl":
         yield from _session(dict_of(source.document), source.path.parent)
         return
-    reading = Chronicle("")
+    reading, last = Chronicle(""), None
     for document in entries(source, reading):
-        yield from _session(document, source.path.parent)
+        for session in _session(document, source.path.parent):
+            if last is not None:
+                yield last
+            last = session
+    if last is not None:  # what was wrong with lines is known only now
+        unknown = {**last.unknown, **reading.unknown}
+        yield msgspec.structs.replace(last, unknown=unknown, stopped=last.stopped or reading.stopped)
 
 
 def _session(document: dict[str, Any], folder: Path) -> Iterator[LoggedSession]:
@@ -216,7 +222,7 @@ class _Trajectory:
         self.read(document, within=call)
 
     def _add(self, event: Any, **texts: Any) -> None:
-        """Add an event as we wrote it, with what stands in the format's own fields."""
+        """Add an event as we wrote it, with what is in the format's own fields."""
         if not isinstance(event, dict):
             return
         place = event.get("n")

@@ -92,7 +92,7 @@ class _Rollout:
         told.system = text_of(dict_of(payload.get("base_instructions")).get("text"))
 
     def _once(self, role: str, text: str, *, shown: bool) -> bool:
-        """Return whether a message is told for the first time: it comes once as sent and once as shown."""
+        """Return whether a message comes for the first time: it comes once as sent and once as shown."""
         if self._open[role, text, not shown]:
             self._open[role, text, not shown] -= 1
             return False

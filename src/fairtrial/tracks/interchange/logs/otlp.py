@@ -43,15 +43,18 @@ def companions(source: Source) -> Iterable[Path]:
 def sessions(source: Source) -> Iterator[LoggedSession]:
     """Yield the traces in a file."""
     traces: dict[str, list[_Span]] = {}
+    stopped = ""
     try:
         for span in objects(source.path, {"spans"}):
             traces.setdefault(str(span.get("traceId")), []).append(_span(span))
     except TableError as error:
-        raise FairtrialError(f"{source.path.name}: {error}") from None
+        if not traces:
+            raise FairtrialError(f"{source.path.name}: {error}") from None
+        stopped = str(error)  # it is still being written, or was cut off
     for name, spans in traces.items():
         session = _Traced(name, spans).session()
         if session is not None:
-            yield session
+            yield msgspec.structs.replace(session, stopped=stopped)
 
 
 class _Span(NamedTuple):
@@ -91,7 +94,7 @@ def _seconds(nanoseconds: Any) -> float | None:
 
 
 class _Traced:
-    """One trace. Where we wrote it, spans say the place of every event; others are told in the order of their times."""
+    """One trace. Where we wrote it, spans say the place of every event; others are in the order of their times."""
 
     def __init__(self, name: str, spans: list[_Span]) -> None:
         self.chronicle = Chronicle("agent")
