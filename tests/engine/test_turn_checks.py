@@ -314,3 +314,17 @@ def test_plans_keep_their_fingerprint(write_suite):
         for turns in (["a", "b"], [{"input": "a"}, "b"], [{"input": "a", "expected": "y"}, "b"])
     ]
     assert prints[0] == prints[1] != prints[2]
+
+
+async def test_in_python_a_check_may_be_a_function(store):
+    import fairtrial as ft
+
+    def polite(response):
+        return "please" in response
+
+    turns = [{"input": "Two, please.", "check": polite}, {"input": "Two.", "check": polite}, "Thanks"]
+    suite = ft.Suite(
+        name="s", targets=["mock:echo"], cases=[ft.Case(turns=turns, expected="Thanks", turns_score="all")]
+    )
+    (trial,) = (await pipeline.arun(suite, store=store)).trials()
+    assert trial.metrics == {"turn 1": 100, "turn 2": 0, "answer": 100} and trial.score == 0

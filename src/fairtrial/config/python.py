@@ -40,7 +40,9 @@ class Case:
         input: The question.
         expected: The right answer, a pattern or a number, depending on the scorer; in a list, any is right.
         id: Its name in all outputs; default: its number.
-        turns: Instead of `input`: what the user says, each after an answer; the last answer is scored.
+        turns: Instead of `input`: what the user says, each after an answer; the last answer is scored. A mapping with
+            `input` may have a `check` of its own, or `expected`.
+        turns_score: How these checks enter the score: their mean (default), the lowest (`all`), or not at all (`last`).
         attach: Images, PDFs or text files to send with `input`.
         vars: Values for templates, `{{ name }}` in prompts.
         weight: Its weight in the mean; 0 is shown but not counted.
@@ -65,7 +67,8 @@ class Case:
     input: str | None = None
     expected: Any = None
     id: str | None = None
-    turns: Sequence[str] | None = None
+    turns: Sequence[str | Mapping[str, Any]] | None = None
+    turns_score: Literal["mean", "all", "last"] | None = None
     attach: str | Sequence[str] | None = None
     vars: Mapping[str, Any] | None = None
     weight: float | None = None
