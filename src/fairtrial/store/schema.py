@@ -13,11 +13,7 @@ from fairtrial.store.types import Float, Integer, String, Text
 
 metadata = MetaData()
 Json = LargeBinary  # encoded and decoded by msgspec; opaque to the database
-<<<<<<< HEAD
 LIMIT: dict[str, TypeEngine[Any]] = {"limit": String, "limit_value": Float}  # which one ended an agent's work
-=======
-LIMIT: dict[str, TypeEngine[Any]] = {"limit": String, "limit_value": Float}  # what ended an agent
->>>>>>> limits
 TOKENS = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 COSTS = ("cost_usd", "charged_usd", "unknown_costs")
 
