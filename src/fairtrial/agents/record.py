@@ -27,7 +27,7 @@ CONNECTED, NOT_CONNECTED, UNKNOWN = "connected", "not connected", "not observed"
 
 
 class RecordPlace(NamedTuple):
-    """A place in a record: after so many messages of the agent, and so many calls since the last of these."""
+    """A place in a record: after this many messages of the agent, and this many calls since the last of these."""
 
     messages: int
     calls: int
@@ -123,19 +123,19 @@ class Record:
         )
 
     def reject(self, name: str) -> None:
-        """Record that a call, of which only the result was told, was not carried out, because it is not allowed."""
+        """Record that a call which has returned was not carried out, because it is not allowed."""
         for place, event in enumerate(self._events):
             if isinstance(event, ResultEvent) and event.call == name:
                 self._events[place] = msgspec.structs.replace(event, error=True, rejected=True)
 
     def insert(self, place: RecordPlace, *events: Event) -> None:
-        """Record what was not told when it happened, at the place where it did."""
+        """Record what the agent did not report when it happened, at the place where it did."""
         at = self._index_of(place)
         before = self._events[at - 1].at if at else None
         self._events[at:at] = [msgspec.structs.replace(event, at=before) for event in events]
 
     def _index_of(self, place: RecordPlace) -> int:
-        """Return the index of a place, or the end of what was said just before it where calls are missing there."""
+        """Return the index of a place; if calls are missing there, that of the end of what comes before it."""
         messages, calls, index = place.messages, place.calls, 0
         for number, event in enumerate(self._events, start=1):
             if isinstance(event, MessageEvent) and not event.within:
@@ -177,7 +177,7 @@ class Record:
 
     @property
     def rounds(self) -> int:
-        """How often the model called tools, as far as that can be told: calls under way at the same time are one."""
+        """How often the model called tools; calls that are under way at the same time count as one."""
         rounds = 0
         under_way: set[str] = set()
         for event in self._events:

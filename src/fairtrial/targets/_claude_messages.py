@@ -33,7 +33,7 @@ class SessionTotals(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float = 0.0
 
     def since(self, later: SessionTotals, own: Usage) -> SessionTotals | None:
-        """Return what was added until later, if the agent itself used so much; None if that cannot be told.
+        """Return what was added until later, when the agent itself used these tokens; None if nothing is known later.
 
         Where a session is gone on with, its counts may begin anew: then they are smaller than both together.
         """

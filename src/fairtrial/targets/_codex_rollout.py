@@ -1,4 +1,4 @@
-"""What Codex writes into the file of a session and does not tell: commands that it rejects, and a shortened context."""
+"""What Codex writes into the file of a session and does not print: rejected commands, and a shortened context."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHORTENED = "Codex shortened its context"
 
 
 def add_untold(record: Record, home: Path) -> None:
-    """Add to a record what the files of its session have beyond what was told."""
+    """Add to a record what the files of its session have beyond the events that Codex printed."""
     for file in sorted((home / "sessions").rglob("rollout-*.jsonl")):
         _add_from(record, list(_items(file)))
 
@@ -43,7 +43,7 @@ def _add_from(record: Record, items: list[dict[str, Any]]) -> None:
 
 
 def _items(file: Path) -> Iterator[dict[str, Any]]:
-    """Yield what the model said, what its tools returned, what Codex told, and where it shortened the context."""
+    """Yield what the model said, what its tools returned, what Codex printed, and where it shortened the context."""
     for line in file.read_bytes().splitlines():
         try:
             entry = msgspec.json.decode(line)

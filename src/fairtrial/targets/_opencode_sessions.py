@@ -1,4 +1,4 @@
-"""What opencode keeps about the sessions of its subagents, of which it tells only the result."""
+"""What opencode keeps about the sessions of its subagents; it prints only their result."""
 
 from __future__ import annotations
 

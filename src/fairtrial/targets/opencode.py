@@ -171,7 +171,7 @@ class Opencode(AgentProgram):
             session.record.used(_usage(part.get("tokens") or {}))
 
     def _take_subagent(self, call: str, state: dict[str, Any], session: AgentSession) -> None:
-        """Record what a subagent did, which is told once it has ended."""
+        """Record what a subagent did, once it has ended."""
         child = (state.get("metadata") or {}).get("sessionId")
         if not isinstance(child, str):
             return
