@@ -245,9 +245,15 @@ async def test_examples_show_what_they_say(folder, store):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", ["doubles", "models", "own-parts"])  # and `agents` by its tutorial
+@pytest.mark.parametrize("folder", ["models", "own-parts"])  # and `agents` by its tutorial
 async def test_examples_run(folder, store):
     await run_example(folder, store)
+
+
+@pytest.mark.slow
+def test_the_example_with_doubles_runs(tmp_path):
+    done = forks.run("run", REPO / "examples/doubles/suite.yaml", "--quiet", "--store", tmp_path / "own.db")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow

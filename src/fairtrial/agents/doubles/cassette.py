@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from filelock import FileLock
@@ -29,6 +29,13 @@ from fairtrial.core.private import replacing, write_private
 OFFERS, CALLS, PARTS = "offers.json", "calls.jsonl", "parts"
 _MOST = 2**20  # bytes of one result
 _FORMAT = 1
+
+
+_T = TypeVar("_T")
+
+
+class _PartHead(msgspec.Struct):
+    case: str
 
 
 class _Tool(msgspec.Struct):
@@ -192,10 +199,22 @@ def _exchange_data(call: Exchange) -> dict[str, Any]:
     return data if size <= _MOST else {**data, "reply": {"too_large": size}}
 
 
+def _decoded(body: bytes, kind: type[_T]) -> _T:
+    """Return what JSON says; raise ValueError with the reason if it does not say that."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except UnicodeDecodeError:
+        raise ValueError("it contains other things than text") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+
+
 def _read_offers(folder: Path) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode((folder / OFFERS).read_bytes(), type=dict[str, Any])
-    except (OSError, msgspec.DecodeError) as error:
+        found = _decoded((folder / OFFERS).read_bytes(), dict[str, Any])
+    except OSError as error:
+        raise CassetteError(f"{OFFERS} cannot be read: {error.strerror}") from None
+    except ValueError as error:
         raise CassetteError(f"{OFFERS} cannot be read: {error}") from None
     if found.pop("format", None) != _FORMAT:
         raise CassetteError(f"{OFFERS} is not of a format that this version reads")
@@ -213,10 +232,10 @@ def _calls_of(folder: Path) -> list[RecordedCall]:
     found: list[RecordedCall] = []
     try:
         for line in path.read_bytes().splitlines():
-            found.append(msgspec.convert(json.loads(line), RecordedCall))
+            found.append(_decoded(line, RecordedCall))
     except OSError as error:
         raise CassetteError(f"{CALLS} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise CassetteError(f"line {len(found) + 1} of {CALLS} cannot be read: {error}") from None
     if empty := next((call for call in found if not call.results), None):
         raise CassetteError(f"{CALLS} has no results of a call of {empty.name}")
@@ -227,12 +246,14 @@ def _parts(folder: Path, session: str) -> Iterator[Part]:
     """Yield what trials recorded, in the order of their names."""
     for file in sorted((folder / PARTS).glob(f"{session}*.jsonl")):
         try:
-            first, *rest = file.read_bytes().splitlines()
-            case = msgspec.json.decode(first)["case"]
-            calls = [msgspec.json.decode(line, type=Exchange) for line in rest]
+            first, *rest = file.read_bytes().splitlines() or [b""]
+            case = _decoded(first, _PartHead).case
+            calls = [_decoded(line, Exchange) for line in rest]
         except FileNotFoundError:  # another session has just put it together
             continue
-        except (OSError, ValueError, LookupError, TypeError) as error:
+        except OSError as error:
+            raise CassetteError(f"{PARTS}/{file.name} cannot be read: {error.strerror}") from None
+        except ValueError as error:
             raise CassetteError(f"{PARTS}/{file.name} cannot be read: {error}") from None
         yield Part(case=case, calls=calls)
 

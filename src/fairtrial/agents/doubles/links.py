@@ -5,12 +5,8 @@
 
 import json
 import os
-import subprocess
 import sys
 import threading
-import urllib.error
-import urllib.parse
-import urllib.request
 from contextlib import suppress
 
 TYPE_CHECKING = False  # `typing` would take longer to import than all the rest
@@ -49,6 +45,8 @@ class _Program:
     """A server that is a program: it lives as long as we do."""
 
     def __init__(self, command: "list[str]", take: "Take", ended: "Callable[[int], object]") -> None:
+        import subprocess  # it takes as long to import as all the rest, and is only needed with a program
+
         try:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         except OSError as error:
@@ -78,10 +76,10 @@ class _Program:
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
-        try:
-            self._process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+        patience = threading.Timer(_PATIENCE, self._process.kill)
+        patience.start()
+        self._process.wait()
+        patience.cancel()
         self._listener.join(_PATIENCE)
 
 
@@ -147,6 +145,8 @@ class _Stream:
             with _opened(self._url, {**self._headers, "Accept": "text/event-stream"}, None, "GET") as response:
                 for kind, data in _events(response):
                     if kind == b"endpoint":
+                        import urllib.parse  # as in `_opened`
+
                         self._endpoint = urllib.parse.urljoin(self._url, data.decode())
                         self._ready.set()
                     else:
@@ -169,6 +169,9 @@ class _Stream:
 
 
 def _opened(url: str, headers: "dict[str, str]", body: "bytes | None", method: str = "POST") -> "HTTPResponse":
+    import urllib.error  # these take longer to import than all the rest, and are only needed for servers elsewhere
+    import urllib.request
+
     request = urllib.request.Request(url, body, headers, method=method)  # noqa: S310  # an address of the suite
     try:
         return urllib.request.urlopen(request)  # type: ignore[no-any-return]  # noqa: S310

@@ -70,7 +70,7 @@ def contains(value: "Any", wanted: "Any") -> bool:
         return isinstance(value, dict) and all(
             name in value and contains(value[name], item) for name, item in wanted.items()
         )
-    return bool(_plain(value) == _plain(wanted))
+    return json.dumps(_plain(value), sort_keys=True) == json.dumps(_plain(wanted), sort_keys=True)  # true is not 1
 
 
 def without_places(value: "Any", folders: "Iterable[str]") -> "Any":
