@@ -17,6 +17,7 @@ from fairtrial import plugins
 VERBS = {
     *(
         "aggregate",
+        "audit",
         "calibrate",
         "cases",
         "compare",
@@ -45,7 +46,19 @@ VERBS = {
     ),
 }
 LIBRARY = {
-    *("Answer", "Case", "Failure", "FairtrialError", "Run", "RunOptions", "RunSeries", "Score", "Suite", "TrialRecord"),
+    *(
+        "Answer",
+        "Audit",
+        "Case",
+        "Failure",
+        "FairtrialError",
+        "Run",
+        "RunOptions",
+        "RunSeries",
+        "Score",
+        "Suite",
+        "TrialRecord",
+    ),
     *(
         "Calibration",
         "CaseAnalysis",
