@@ -64,6 +64,8 @@ def main(folder: Path) -> None:
     assert plan.pairs[0].cases_needed[0][0] == 0.03
     used: ft.ToolReport = ft.tools(run)
     assert not used.gains
+    audit: ft.Audit = ft.audit(JUDGED, skip=["date"])
+    assert audit.sound and audit.findings == ()
     try:
         ft.styles(run)
     except ft.FairtrialError as error:  # its cases are no problems
@@ -123,6 +125,7 @@ async def twins(made: ft.Suite, run: ft.Run, folder: Path) -> None:
         and not (await ft.atools(again)).gains
         and await ft.agate(again, min_score=10, arms=["answer"])
     )
+    assert (await ft.aaudit(made, probes=["answers"])).sound
     try:
         await ft.astyles(again)
     except ft.FairtrialError as error:
