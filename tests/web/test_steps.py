@@ -34,7 +34,8 @@ def numbers(html: str) -> list[int]:
 
 
 def listed(client: TestClient, address: str) -> list[dict[str, Any]]:
-    return client.get(f"{address}/events.json").json()["events"]
+    events: list[dict[str, Any]] = client.get(f"{address}/events.json").json()["events"]
+    return events
 
 
 class TestAConversationWithTools:

@@ -94,7 +94,7 @@ async def test_a_trial_that_is_under_way_is_followed(
         connection.exec_driver_sql("delete from scores where case_position = 0 and arm_position = 0")
         connection.exec_driver_sql("delete from trials where case_position = 0 and arm_position = 0")
     folder = kept_journals(store, run.id)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)  # a slow session has left it
     events: list[Any] = [MessageEvent(text="I look."), CallEvent(id="1", tool="lookup", server="facts", at=0.1)]
 
     def write() -> None:
