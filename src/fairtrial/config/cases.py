@@ -55,7 +55,7 @@ def inline_case(entry: CaseEntry, index: int, folder: Path, *, fetch: bool) -> C
 
 
 def _metadata(entry: CaseEntry, folder: Path) -> dict[str, Any] | None:
-    """Return a case's metadata, including what else is said of it: checks, workspace, tool calls, skills, solution."""
+    """Return a case's metadata, including its checks, choices, workspace, tool calls, skills and solution."""
     metadata = dict(entry.metadata or {})
     if entry.workspace is not None:
         metadata["workspace"] = own_fields(entry.workspace, folder)

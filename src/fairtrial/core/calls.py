@@ -112,7 +112,7 @@ class ForbiddenCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     arguments: dict[str, Any] | None = None
 
     def is_made(self, call: MadeCall) -> bool:
-        """Return whether a call is this one; raise IncomparableError if it cannot be told."""
+        """Return whether a call is this one; raise IncomparableError if that cannot be known."""
         return is_named(call, self.tool) and (self.arguments is None or fits_condition(call.arguments, self.arguments))
 
 

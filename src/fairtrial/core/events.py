@@ -1,7 +1,7 @@
 """What happened in a trial, as one ordered list: messages, reasoning, tool calls, their results, changed files, limits.
 
 A list goes over all turns of a conversation and over subagents. It is stored in the trace of the answer (`events`), and
-whatever else is said of a trial's steps is read off it: its tool calls, its messages. What a target does not tell is
+whatever else speaks of a trial's steps is read off it: its tool calls, its messages. What a target does not tell is
 not in the list, and `not_told` of the trace names the turns whose calls are unknown, which is not the same as "none".
 """
 
@@ -28,7 +28,7 @@ class BaseEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
 
 
 class MessageEvent(BaseEvent, frozen=True, kw_only=True, omit_defaults=True, tag="message"):
-    """A message: of the user, of the agent, or what the agent was told by its system."""
+    """A message: of the user, of the agent, or of its system."""
 
     text: str
     role: Literal["user", "assistant", "system"] = "assistant"
@@ -36,7 +36,7 @@ class MessageEvent(BaseEvent, frozen=True, kw_only=True, omit_defaults=True, tag
 
 
 class ReasoningEvent(BaseEvent, frozen=True, kw_only=True, omit_defaults=True, tag="reasoning"):
-    """Reasoning of the model, where it is told."""
+    """Reasoning of the model, where it is reported."""
 
     text: str
 

@@ -20,7 +20,7 @@ class Allowance:
         self.usd, self._price, self._enough = usd, price, enough
 
     def ended(self, answer: Answer) -> bool:
-        """Return whether the run's budget ended a session, which is no limit of the agent."""
+        """Return whether the run's budget ended a session, which is not a limit of the agent."""
         return not self._enough and (answer.limit_value is None or answer.limit_value >= self.usd)
 
     def bears(self, spent: Usage, prompt_bytes: int, completion_tokens: int) -> bool:

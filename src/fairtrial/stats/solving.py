@@ -39,7 +39,7 @@ class Ratio(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Within(msgspec.Struct, frozen=True, kw_only=True):
-    """Which share of the trials was solved within so many seconds."""
+    """Which share of the trials was solved within this many seconds."""
 
     seconds: float
     share: float

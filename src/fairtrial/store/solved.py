@@ -15,7 +15,7 @@ def solved_sums(store: Store, run_id: str, scoring: int, least: float) -> Iterat
     """Stream case, arm, how many trials ended, how many were solved, what they cost as far as is known, of how many
     that is not known, their tokens, and of how many these are not known.
 
-    A trial whose score is not known is left out: nobody knows whether it was solved. Answers from the cache cost
+    A trial whose score is not known is left out: whether it was solved is unknown. Answers from the cache cost
     nothing here, and something where they come from: that is not known.
     """
     trials, scores = schema.trials, schema.scores

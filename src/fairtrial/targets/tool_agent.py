@@ -217,7 +217,7 @@ class _ToolConversation:
         return ToolResult(call=call, text=text[:_MAX_RESULT], error=bool(reply.is_error))
 
     def stopped(self, kind: LimitKind, limit: float | None) -> Answer:
-        """Return what was said last, with what was done and spent until a limit was reached."""
+        """Return the last message, with what was done and spent until a limit was reached."""
         self.record.stopped(kind, limit)
         answer = self.record.unfinished()
         usage = self.record.usage or Usage()  # it may not have begun

@@ -1,4 +1,4 @@
-"""What is said of agents that reached a limit: of a run, of an arm, of one trial."""
+"""Words about agents that reached a limit: of a run, of an arm, of one trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said about what solving takes: of an arm, and of two."""
+"""Words about what solving takes: of an arm, and of two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hooks`: nobody passes by files that change how Python and pytest run what checks."""
+"""`hooks`: no agent passes by files that change how Python and pytest run what checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`shadows`: nobody passes by modules that are named like those that the check imports."""
+"""`shadows`: no agent passes by modules that are named like those that the check imports."""
 
 from __future__ import annotations
 
