@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 from fairtrial.core.answer import LIMITS, limit_words
 from fairtrial.text.printable import counted
@@ -40,5 +41,15 @@ def limit_lines(arm: ArmSummary) -> list[str]:
 
 
 def trial_limit(trial: TrialRecord) -> str:
-    """Say at which limit a trial ended; empty if at none."""
-    return "" if trial.limit is None else limit_words(trial.limit, trial.limit_value)
+    """Say at which limit a trial ended, and what it was doing then, if that is known; empty if at none."""
+    if trial.limit is None:
+        return ""
+    return "; ".join(filter(None, [limit_words(trial.limit, trial.limit_value), _doing(trial.trace)]))
+
+
+def _doing(trace: dict[str, Any] | None) -> str:
+    """Return the note that comes just before the limit in the events of a trial."""
+    for before, event in pairwise((trace or {}).get("events") or ()):
+        if event.get("type") == "limit" and before.get("type") == "note":
+            return str(before.get("text") or "")
+    return ""
