@@ -152,7 +152,7 @@ class ToolEntry(Keys, frozen=True, kw_only=True):
 
 
 class SolutionEntry(Keys, frozen=True, kw_only=True):
-    """A known good solution of a case, for `fairtrial audit` alone: nobody is sent it. A text is an answer."""
+    """A known good solution of a case, for `fairtrial audit` alone: it is never sent. A text is an answer."""
 
     shorthand: ClassVar[str] = "answer"
     answer: Annotated[str, Meta(description="What a right answer says.")] = ""

@@ -36,7 +36,7 @@ async def audit_suite(
     seconds: float = SECONDS,
     done: Done | None = None,
 ) -> Audit:
-    """Try every case in every way; nobody is asked anything. `done` is told how far it is."""
+    """Try every case in every way, without asking a target. `done` is called with how far it is."""
     chosen = [kind(repeats) for kind in PROBES if kind.name in _names(probes, skip)]
     subjects = list(subjects_of(suite))
     async with Bench(suite, at_once=at_once, seconds=seconds) as bench:

@@ -56,7 +56,7 @@ def audit_tasks(
 
 
 class _Progress:
-    """One line that says how far it is, where somebody looks."""
+    """One line that shows how far it is, on a terminal."""
 
     def __init__(self) -> None:
         self._shown = sys.stderr.isatty()

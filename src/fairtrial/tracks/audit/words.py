@@ -95,7 +95,7 @@ def name_of(row: AuditRow) -> str:
 
 
 def grouped(rows: Iterable[AuditRow]) -> list[str]:
-    """Return what rows say, one line for all cases of which the same is said."""
+    """Return what rows say, one line for all cases that share it."""
     cases: dict[str, list[str]] = {}
     for row in rows:
         cases.setdefault(sentence(row), []).append(name_of(row))

@@ -1,4 +1,4 @@
-"""`endings`: nobody passes by ending early, by printing a score, or by writing the check's result."""
+"""`endings`: an agent does not pass by ending early, by printing a score, or by writing the check's result."""
 
 from __future__ import annotations
 

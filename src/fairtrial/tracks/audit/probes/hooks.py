@@ -1,4 +1,4 @@
-"""`hooks`: nobody passes by files that change how Python and pytest run what checks."""
+"""`hooks`: an agent does not pass by files that change how Python and pytest run what checks."""
 
 from __future__ import annotations
 

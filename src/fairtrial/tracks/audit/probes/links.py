@@ -1,4 +1,4 @@
-"""`links`: nobody passes by links from the workspace to what the check expects."""
+"""`links`: an agent does not pass by links from the workspace to what the check expects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`programs`: nobody passes by programs that are named like those that the check starts."""
+"""`programs`: an agent does not pass by programs that are named like those that the check starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`shadows`: nobody passes by modules that are named like those that the check imports."""
+"""`shadows`: an agent does not pass by modules that are named like those that the check imports."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class SolutionProbe(Probe):
         )
         passed = sum(one.passes(subject.mark) for one in tried)
         if passed < len(tried) and subject.solution is None and subject.scorer.extract is not None:
-            return Outcome("missing", "`expected` alone is no answer that its `extract` finds")
+            return Outcome("missing", "`expected` alone is not an answer that its `extract` finds")
         notes = next((_said(one) for one in tried if not one.passes(subject.mark)), "")
         return Outcome("finding" if passed < len(tried) else "sound", "", passed, len(tried), notes)
 

@@ -1,4 +1,4 @@
-"""`tests`: nobody passes by deleting, emptying, skipping or replacing the tests in the workspace."""
+"""`tests`: an agent does not pass by deleting, emptying, skipping or replacing the tests in the workspace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SEPARATORS = re.compile(r"[\s;|&<>()'\"=]+")
 
 
 class Tests(Cheat):
-    """What decides and lies in the workspace, the agent can change: tests, the check's own script, what starts it."""
+    """The agent can change whatever decides if it is in the workspace: tests, the check's own script, what starts it."""
 
     name: ClassVar = "tests"
     nothing_there: ClassVar = "there are no tests in its workspace"
@@ -39,7 +39,7 @@ class Tests(Cheat):
 
 
 def _replaced(files: dict[str, bytes], kind: str) -> dict[str, bytes]:
-    """Return files that pretend, in their languages; what is no program is left empty."""
+    """Return files that pretend, in their languages; anything but a program is left empty."""
     found: dict[str, bytes] = {}
     for name, body in files.items():
         language = language_of(name, body)
