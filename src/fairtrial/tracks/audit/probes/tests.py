@@ -19,7 +19,7 @@ _SEPARATORS = re.compile(r"[\s;|&<>()'\"=]+")
 
 
 class Tests(Cheat):
-    """The agent can change whatever decides if it is in the workspace: tests, the check's own script, what starts it."""
+    """The agent can change what is in the workspace: tests, the script of the check, what starts it."""
 
     name: ClassVar = "tests"
     nothing_there: ClassVar = "there are no tests in its workspace"
