@@ -36,11 +36,7 @@ async def audit_suite(
     seconds: float = SECONDS,
     done: Done | None = None,
 ) -> Audit:
-<<<<<<< HEAD
-    """Try every case in every way, without asking any model. `done` hears how far it is."""
-=======
     """Try every case in every way, without asking a target. `done` is called with how far it is."""
->>>>>>> audit
     chosen = [kind(repeats) for kind in PROBES if kind.name in _names(probes, skip)]
     subjects = list(subjects_of(suite))
     async with Bench(suite, at_once=at_once, seconds=seconds) as bench:

@@ -56,11 +56,7 @@ def audit_tasks(
 
 
 class _Progress:
-<<<<<<< HEAD
-    """One line that says how far it is, in a terminal."""
-=======
     """One line that shows how far it is, on a terminal."""
->>>>>>> audit
 
     def __init__(self) -> None:
         self._shown = sys.stderr.isatty()

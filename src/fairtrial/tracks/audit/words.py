@@ -95,11 +95,7 @@ def name_of(row: AuditRow) -> str:
 
 
 def grouped(rows: Iterable[AuditRow]) -> list[str]:
-<<<<<<< HEAD
-    """Return what rows say, one line for all cases with the same sentence."""
-=======
     """Return what rows say, one line for all cases that share it."""
->>>>>>> audit
     cases: dict[str, list[str]] = {}
     for row in rows:
         cases.setdefault(sentence(row), []).append(name_of(row))

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""`endings`: no agent passes by ending early, by printing a score, or by writing the check's result."""
-=======
 """`endings`: an agent does not pass by ending early, by printing a score, or by writing the check's result."""
->>>>>>> audit
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""`hooks`: no agent passes by files that change how Python and pytest run what checks."""
-=======
 """`hooks`: an agent does not pass by files that change how Python and pytest run what checks."""
->>>>>>> audit
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""`links`: no agent passes by links from the workspace to what the check expects."""
-=======
 """`links`: an agent does not pass by links from the workspace to what the check expects."""
->>>>>>> audit
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""`programs`: no agent passes by programs that are named like those that the check starts."""
-=======
 """`programs`: an agent does not pass by programs that are named like those that the check starts."""
->>>>>>> audit
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""`shadows`: no agent passes by modules that are named like those that the check imports."""
-=======
 """`shadows`: an agent does not pass by modules that are named like those that the check imports."""
->>>>>>> audit
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""`tests`: no agent passes by deleting, emptying, skipping or replacing the tests in the workspace."""
-=======
 """`tests`: an agent does not pass by deleting, emptying, skipping or replacing the tests in the workspace."""
->>>>>>> audit
 
 from __future__ import annotations
 
@@ -23,11 +19,7 @@ _SEPARATORS = re.compile(r"[\s;|&<>()'\"=]+")
 
 
 class Tests(Cheat):
-<<<<<<< HEAD
-    """The agent can change whatever decides and is in the workspace: tests, the check's own script, what starts it."""
-=======
     """The agent can change what is in the workspace: tests, the script of the check, what starts it."""
->>>>>>> audit
 
     name: ClassVar = "tests"
     nothing_there: ClassVar = "there are no tests in its workspace"
@@ -47,11 +39,7 @@ class Tests(Cheat):
 
 
 def _replaced(files: dict[str, bytes], kind: str) -> dict[str, bytes]:
-<<<<<<< HEAD
-    """Return files that pretend, in their languages; anything else is left empty."""
-=======
     """Return files that pretend, in their languages; anything but a program is left empty."""
->>>>>>> audit
     found: dict[str, bytes] = {}
     for name, body in files.items():
         language = language_of(name, body)
