@@ -174,7 +174,7 @@ def test_what_a_function_raises_is_a_reason():
 @pytest.mark.slow
 def test_a_function_that_hangs_ends_with_its_time():
     release = threading.Event()
-    hung = ft.run(suite_of(lambda input: str(release.wait()), timeout=0.3, retry={"attempts": 1}))
+    hung = ft.run(suite_of(lambda input: str(release.wait()), timeout=0.3, on_limit="fail", retry={"attempts": 1}))
     # The threads that hang are not waited for: others answer meanwhile.
     answered = ft.run(suite_of(lambda input: "Paris", retry={"attempts": 1}))
     release.set()

@@ -14,7 +14,7 @@ import sys
 import tarfile
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import pytest
@@ -30,6 +30,7 @@ from fairtrial.core.file import File
 from fairtrial.core.judge import Judgement
 from fairtrial.core.money import Cost
 from fairtrial.core.score import Score, Unscored
+from fairtrial.core.trace import with_limit
 from fairtrial.core.variables import Variables
 from fairtrial.reports.export import export
 from fairtrial.scorers.exact import Exact
@@ -45,7 +46,7 @@ PACKAGE = Path(fairtrial.__file__).parent
 NO_VARIABLES = Variables({})
 # Fields without a column of their name: what they are stored as, or why they are not.
 ELSEWHERE = {
-    Answer: {"text": "answer", "usage": "*_tokens", "changes": "an attachment"},
+    Answer: {"text": "answer", "usage": "*_tokens", "changes": "an attachment", "given_up": "unknown_costs"},
     Usage: {"cache_write_1h": "a part of cache_write that only the price needs, which is stored"},
     Failure: {
         "kind": "failure_kind",
@@ -110,6 +111,8 @@ def _value(hint: Any, field: Any) -> Any:
     }
     if kind in known:
         return known[kind]
+    if get_origin(kind) is Literal:
+        return get_args(kind)[0]
     if get_origin(kind) is tuple:
         return (filled(get_args(kind)[0]),)
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
@@ -127,9 +130,16 @@ def _archive() -> bytes:
 
 
 def stored(answer: Answer) -> Answer:
-    """The answer as it is read: the rest of its usage is for its price."""
+    """The answer as it is read: the rest of its usage is for its price, and of what was given up the cost is unknown."""
     assert answer.usage is not None
-    return msgspec.structs.replace(answer, usage=msgspec.structs.replace(answer.usage, cache_write_1h=0))
+    usage = msgspec.structs.replace(answer.usage, cache_write_1h=0)
+    return msgspec.structs.replace(answer, usage=usage, given_up=False)
+
+
+def limited() -> Answer:
+    """An answer of which no field has its default: it ended at a limit, which its trace says."""
+    answer = filled(Answer)
+    return msgspec.structs.replace(answer, trace=with_limit(answer.trace, answer.limit, answer.limit_value))
 
 
 @pytest.mark.parametrize("kind", TABLES)
@@ -142,7 +152,7 @@ def test_every_field_has_a_column_or_is_known_to_be_elsewhere(kind):
 
 def test_turns_and_records_have_every_column_of_an_answer():
     columns = {name for name in Answer.__struct_fields__ if name in schema.trials.c}
-    assert columns <= set(schema.turns.c.keys())
+    assert columns - set(schema.LIMIT) <= set(schema.turns.c.keys())  # a turn at whose end a limit is, is the last one
     assert columns | set(schema.TOKENS) <= set(TrialRecord.__struct_fields__)
 
 
@@ -166,7 +176,7 @@ class Seen:
 
 @on_both
 async def test_an_answer_comes_back_to_scorers(run_suite, store, monkeypatch):
-    answer = filled(Answer)
+    answer = limited()
     seen = Seen(monkeypatch, answer)
     run = await run_suite(RunOptions(cache=True), scorer="exact")
     (first,) = seen.answers
@@ -191,7 +201,7 @@ def _expected(answer: Answer) -> dict[str, Any]:
 
 @on_both
 async def test_an_answer_is_in_records_exports_and_copies(run_suite, store, tmp_path, monkeypatch, request):
-    answer = filled(Answer)
+    answer = limited()
     Seen(monkeypatch, answer)
     run = await run_suite(scorer="exact")
     other = Store(request.getfixturevalue("postgres_url") if store.dialect.name == "sqlite" else str(tmp_path / "o.db"))
@@ -230,7 +240,9 @@ async def test_a_turn_a_score_and_a_verdict_come_back(run_suite, store):
         }
     )
     (turn_row,) = turn_rows(store, run.id, [0])
-    paid_before = msgspec.structs.replace(stored(turn.answer), cost_usd=None, changes=None)
+    # A turn at whose end a limit is, is the last one, and that is the trial's row.
+    elsewhere = {"cost_usd": None, "changes": None, "limit": None, "limit_value": None}
+    paid_before = msgspec.structs.replace(stored(turn.answer), **elsewhere)
     assert rows.read_turn(turn_row, NO_VARIABLES) == msgspec.structs.replace(turn, answer=paid_before)
     (record,) = run.trials()
     said = [name for name in Score.__struct_fields__ if name in TrialRecord.__struct_fields__]
@@ -282,7 +294,7 @@ def test_secrets_are_hidden_in_texts_and_mappings():
 COLUMN = {
     "core/answer.py": ("    reasoning: str | None = None\n    trace: dict[str, Any] | None = None\n    cost_usd",
                        "    steps: int | None = None\n    reasoning: str | None = None\n    trace: dict[str, Any] | None = None\n    cost_usd"),
-    "store/schema.py": ("    return [*times, ", '    steps = Column("steps", Integer, info={"since": 20})\n    return [steps, *times, '),
+    "store/schema.py": ('    return [*_columns(Float, "latency_ms"', '    steps = Column("steps", Integer, info={"since": 21})\n    return [steps, *_columns(Float, "latency_ms"'),
     "analyse/stored_run.py": ("    reasoning: str | None\n", "    steps: int | None\n    reasoning: str | None\n"),
 }  # fmt: skip
 SCRIPT = """

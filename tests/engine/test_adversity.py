@@ -292,7 +292,7 @@ class TestHangingFunctions:
         (tmp_path / "t.py").write_text(
             "import time\ndef f(q, s, m):\n    if q < 'Question 2':\n        time.sleep(9999)\n    return 'fine'\n"
         )
-        path = write_suite(targets=["python:t.py:f"], cases=numbered(50, "fine"), timeout=5, retry={"timeouts": 0})
+        path = write_suite(targets=["python:t.py:f"], cases=numbered(50, "fine"), timeout=5, on_limit="fail")
         done = forks.run("run", path, "--json")
         arm = json.loads(done.stdout)["arms"][0]
         assert done.returncode == 2

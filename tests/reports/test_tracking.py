@@ -110,7 +110,7 @@ def test_the_commands_about_exports(cli, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
     ft.run({"name": "sums", "targets": ["mock:echo"], "cases": [{"input": "2", "expected": "2"}]})
     lines = commands("exporting.md")
-    assert len(lines) == 5
+    assert len(lines) == 7
     for line in lines:
         library = next((name for name in LIBRARIES if name in line), None)
         if library:
@@ -119,4 +119,5 @@ def test_the_commands_about_exports(cli, tmp_path, monkeypatch):  # noqa: F811
         assert code == 0, (line, err)
     assert Path("run.eval").stat().st_size and list(Path("logs").glob("*.eval"))
     assert list(Path("collection/data").rglob("*.json")) and Path("mlflow.db").exists()
+    assert list(Path("trajectories").glob("*.json")) and Path("spans.otlp.json").stat().st_size
     assert isinstance(ft.import_results("run.eval"), ft.Run)

@@ -167,7 +167,7 @@ def test_a_newer_attempt_takes_the_place_of_the_older_at_once(place, tmp_path):
     """Cut off anywhere, one of them counts, never both; and importing again gives the newer."""
 
     def bring(attempt, store):
-        import_results._import(log_of("log", attempt), ImportChoice(Columns(), {}), store, Variables({}))
+        import_results.import_one(log_of("log", attempt), ImportChoice(Columns(), {}), store, Variables({}))
 
     store = Store("a.db")
     bring(1, store)

@@ -69,7 +69,7 @@ def rows_of(path: Path, like: Rows | None = None) -> Rows:
     found: Rows = {}
     with closing(opened(path)) as connection:
         for table in HASHED:
-            names = ", ".join(str(column.name) for column in table.c)
+            names = ", ".join(f'"{column.name}"' for column in table.c)
             query = f"SELECT rowid, {names} FROM {table.name}"
             if like is None:
                 found[table.name] = {rowid: tuple(row) for rowid, *row in connection.execute(query)}

@@ -183,7 +183,9 @@ async def test_an_agent_in_the_middle_of_its_task(campaign, harm, kind, said, ru
     for _ in campaign.rounds(short=1):
         mark = new_mark()
         target = {"target": "command", "options": {"command": [sys.executable, "agent.py", mark, str(runs)]}}
-        work = run_suite(targets=[target], cases=numbered(3), timeout=120, retry={"attempts": 1}, concurrency=1)
+        work = run_suite(
+            targets=[target], cases=numbered(3), timeout=120, on_limit="fail", retry={"attempts": 1}, concurrency=1
+        )
         run, _ = await asyncio.gather(work, hit_it())
         failed = [(trial.failure_kind, trial.failure_message) for trial in run.trials() if trial.answer is None]
         assert failed == [(kind, said)] and sum(trial.score == 1 for trial in run.trials()) == 2

@@ -27,9 +27,10 @@ def searching(turn: Turn) -> Say:
             ("add", {"a": 4, "b": 7}),
             ("lookup", {"topic": "code"}),
         ]
-        plan = plan[:3] if "Thanks" not in turn.question else plan
+        first, second = plan[:3], plan
     else:
-        plan = [("look_around", {}), ("lookup", {"topic": "code"})]
+        first = second = [("look_around", {}), ("lookup", {"topic": "code"})]
+    plan = first + second if "Thanks" in turn.question else first  # it sees what it called before
     if done < len(plan):
         name, arguments = plan[done]
         return Say(f"Step {done + 1}.", ((tools[name], arguments),))

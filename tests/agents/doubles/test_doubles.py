@@ -259,7 +259,7 @@ class TestConversations:
         """Each turn starts the servers anew, but it is one trial."""
 
         def script(turn: Turn) -> Say:
-            return calls(turn, [("buy", {"thing": "apple"})])
+            return calls(turn, [("buy", {"thing": "apple"})] * (1 + ("Another" in turn.question)))
 
         await model(script)
         cases = [{"id": "two", "turns": ["Buy one.", "Another one."], "expected": "you have 1"}]
@@ -278,7 +278,7 @@ class TestConversations:
         def script(turn: Turn) -> Say:
             if broken and "Another" in turn.question:
                 raise ValueError("the model is away")
-            return calls(turn, [("buy", {"thing": "apple"})])
+            return calls(turn, [("buy", {"thing": "apple"})] * (1 + ("Another" in turn.question)))
 
         broken = False
         await model(script)

@@ -120,7 +120,13 @@ async def test_failures_have_reasons_and_are_no_scores(run_suite, agent):
         {"id": "check-range", "input": "", "scorer": check("""echo '{"score": 101}'""")},
     ]
     run = await run_suite(
-        targets=[agent], workspace={"keep": "failed"}, scorer=check("true"), cases=cases, timeout=20, concurrency=8
+        targets=[agent],
+        workspace={"keep": "failed"},
+        scorer=check("true"),
+        cases=cases,
+        timeout=20,
+        concurrency=8,
+        on_limit="fail",
     )
     trials = {trial.case_id: trial for trial in run.trials()}
     reasons = {
