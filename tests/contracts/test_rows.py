@@ -137,9 +137,9 @@ def stored(answer: Answer) -> Answer:
 
 
 def limited() -> Answer:
-    """An answer of which no field has its default: it ended at a limit, which its trace says."""
-    answer = filled(Answer)
-    return msgspec.structs.replace(answer, trace=with_limit(answer.trace, answer.limit, answer.limit_value))
+    """An answer of which no field has its default: it ended at a limit, at which it would end again, as its trace says."""
+    answer = msgspec.structs.replace(filled(Answer), limit="turns")
+    return msgspec.structs.replace(answer, trace=with_limit(answer.trace, "turns", answer.limit_value))
 
 
 @pytest.mark.parametrize("kind", TABLES)
