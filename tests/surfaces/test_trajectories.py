@@ -115,3 +115,12 @@ async def test_what_is_written_in_them_is_data_everywhere(
     assert len(shown) == 10 and HTML in shown[1][2] and not any("\u202e" in part for step in shown for part in step)
     with_html = (tmp_path / "report.html").read_text()
     assert HTML not in with_html
+
+
+async def test_the_agents_own_calls_are_counted_as_calls(run_suite, tmp_path, monkeypatch):
+    """What went to MCP servers has another name: "1 tool call" and "0 tool calls" cannot both be true."""
+    call = {"type": "call", "id": "1", "tool": "Bash", "arguments": {"command": "ls"}}
+    run = await run_suite(**reporting(tmp_path, repr([call, {"type": "result", "call": "1", "text": "a"}])))
+    (trial,) = run.trials()
+    text = in_terminal(run, trial.trial_id, monkeypatch)
+    assert "1 tool call" in text and "0 tool calls" not in text and "0 MCP" not in text

@@ -225,8 +225,9 @@ def _print_facts(console: Console, trial: TrialRecord) -> None:
 
 
 def _tools(trial: TrialRecord) -> str:
-    if trial.tool_calls is None:
+    """Count the calls that went to MCP servers: the agent's own tools are among its steps."""
+    if trial.tool_calls is None or not (trial.tool_calls or trial.missing):
         return ""
     failed = f", {trial.tool_errors} failed" if trial.tool_errors else ""
     missing = f" ({trial.missing})" if trial.missing else ""
-    return f"{counted(trial.tool_calls, 'tool call')}{failed}{missing}"
+    return f"{counted(trial.tool_calls, 'MCP call')}{failed}{missing}"
