@@ -647,7 +647,8 @@ def test_what_people_see(write_suite, capsys):
         "target": "mock:x",
         "options": {"answer": "4711", "tool_calls": [{"server": "facts", "tool": "lookup", "share": 0.5}]},
     }
-    cases = [{"id": f"c{n}", "input": f"case {n}", "expected": "4711"} for n in range(10)]
+    # So many that several use it and several do not, whatever the paths are that have a part in what is drawn.
+    cases = [{"id": f"c{n}", "input": f"case {n}", "expected": "4711"} for n in range(40)]
     path = write_suite(
         targets=[target],
         mcp_servers={"facts": facts()},
@@ -659,7 +660,7 @@ def test_what_people_see(write_suite, capsys):
     assert "tools used in " in shown and "facts.lookup" in shown and "lack the tool use" in shown
     assert _run(["show", "--json"]) == 0
     arms = json.loads(capsys.readouterr().out)["arms"]
-    assert arms[0]["tools"] is None and arms[1]["tools"]["answers"] == 10
+    assert arms[0]["tools"] is None and arms[1]["tools"]["answers"] == 40
     run = Run.find()
     trial = next(trial for trial in run.trials() if trial.tool_calls)
     assert _run(["show", "--trial", trial.trial_id]) == 0

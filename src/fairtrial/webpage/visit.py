@@ -154,7 +154,13 @@ class Visit:
         return clock
 
     async def _fulfil(self, route: Route) -> None:
-        """Serve the page itself and block everything else."""
+        """Serve the page itself and block everything else; a page that was closed meanwhile needs nothing any more."""
+        from playwright.async_api import Error  # an extra
+
+        with suppress(Error):
+            await self._answer(route)
+
+    async def _answer(self, route: Route) -> None:
         request = route.request
         if request.url in (_URL, _BLANK) and request.is_navigation_request():
             await route.fulfill(body=self._body if request.url == _URL else "", headers=HEADERS)
