@@ -131,12 +131,13 @@ async def test_max_turns_is_how_often_the_model_is_asked(session, name, most):
 
     limit = {"max_steps" if name == "tool-agent" else "max_turns": most}
     trial, events, _ = await session(name, script, more=SHOP, **limit)
-    assert (trial.failure_message, len(tool_calls(events))) == (None, most)
+    # Codex and opencode go on until they are stopped: one call more may have reached the server, and is recorded then.
+    counts = (most, most + 1) if name in ("codex", "opencode") else (most,)
+    assert trial.failure_message is None and len(tool_calls(events)) in counts
     assert (trial.limit, trial.limit_value) == ("turns", most)
     (reached,) = [event for event in events if isinstance(event, LimitEvent)]
     assert (reached.kind, reached.limit) == ("turns", most)
-    # It may have asked once more until it was stopped; nothing came of that.
-    assert len(asked) in ((most, most + 1) if name in ("codex", "opencode") else (most,))
+    assert len(asked) in counts
 
 
 @pytest.mark.parametrize("name", AGENTS)
