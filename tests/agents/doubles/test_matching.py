@@ -52,8 +52,8 @@ def test_names_and_kinds_tell_calls_apart():
 
 
 def test_paths_of_workspaces():
-    value = {"path": "/tmp/x/work/a", "list": ["in /tmp/x/work", 3]}
-    plain = without_places(value, ["/tmp/x/work", ""])
+    value = {"path": "/tmp/x/place/a", "list": ["in /tmp/x/place", 3]}
+    plain = without_places(value, ["/tmp/x/place", ""])
     assert plain == {"path": "{{workspace}}/a", "list": ["in {{workspace}}", 3]}
     assert with_places(plain, "/y") == {"path": "/y/a", "list": ["in /y", 3]}
     assert without_places(value, []) == with_places(value, "") == value
