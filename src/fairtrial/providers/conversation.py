@@ -14,7 +14,7 @@ from fairtrial.providers.mending import read_mended
 from fairtrial.providers.params import supported_params
 from fairtrial.providers.recall import recall
 from fairtrial.providers.replies import UNREADABLE, calls_trace
-from fairtrial.providers.tools import RequestedCall, Step, Tool, ToolResult
+from fairtrial.providers.tools import RequestedCall, Tool, ToolResult, ToolRound
 
 # The exceptions that reading a turn may raise.
 BAD_TURN = (*UNREADABLE, KeyError, IndexError, TypeError, AttributeError)
@@ -134,7 +134,7 @@ class Conversation:
         """Append the model's turn and the results of its tool calls."""
         self.messages += [*self.said(turn), *self.returned(results)]
 
-    def _recall(self, step: Step) -> None:
+    def _recall(self, step: ToolRound) -> None:
         """Append a message of an earlier turn in which tools were called, and what they returned."""
         self.messages += [*self.called(step), *self.returned(step.results)]
 
@@ -142,7 +142,7 @@ class Conversation:
         """Return the model's turn as it came, with whatever else the API wants back."""
         raise NotImplementedError
 
-    def called(self, step: Step) -> list[Any]:
+    def called(self, step: ToolRound) -> list[Any]:
         """Return what the model said in a step of an earlier turn, made from its record: nothing else is left of it."""
         raise NotImplementedError
 

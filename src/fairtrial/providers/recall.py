@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
 from fairtrial.core.events import CallEvent, Event, MessageEvent, ReasoningEvent, ResultEvent
-from fairtrial.providers.tools import RequestedCall, Step, Tool, ToolResult
+from fairtrial.providers.tools import RequestedCall, Tool, ToolResult, ToolRound
 
 
 def recall(
     happened: Mapping[int, Sequence[Event]], tools: Iterable[Tool], *, ids: bool = True
-) -> dict[int, tuple[Step, ...]]:
+) -> dict[int, tuple[ToolRound, ...]]:
     """Return the steps of earlier turns in which tools were called that the model has now, by the places of the turns.
 
     A call without a result is left out, as is one of a tool that there is not, or with arguments that could not be
@@ -29,7 +29,7 @@ def recall(
     return {place: tuple(_steps(happened[place], names, new_ids)) for place in sorted(happened)}
 
 
-def _steps(events: Sequence[Event], names: Mapping[tuple[str, str], str], ids: Iterator[str]) -> Iterator[Step]:
+def _steps(events: Sequence[Event], names: Mapping[tuple[str, str], str], ids: Iterator[str]) -> Iterator[ToolRound]:
     own = [event for event in events if not event.within]  # what subagents did is in the result of their call
     results = {event.call: event for event in own if isinstance(event, ResultEvent)}
     for step in _split(own):
@@ -45,7 +45,7 @@ def _steps(events: Sequence[Event], names: Mapping[tuple[str, str], str], ids: I
         if found:
             text = "\n".join(event.text for event in step if isinstance(event, MessageEvent))
             thinking = "\n".join(event.text for event in step if isinstance(event, ReasoningEvent))
-            yield Step(text=text, thinking=thinking, results=tuple(found))
+            yield ToolRound(text=text, thinking=thinking, results=tuple(found))
 
 
 def _can_be_sent(call: CallEvent, names: Mapping[tuple[str, str], str], results: Mapping[str, ResultEvent]) -> bool:

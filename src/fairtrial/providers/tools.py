@@ -35,7 +35,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     error: bool = False
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class ToolRound(msgspec.Struct, frozen=True, kw_only=True):
     """One message of a model in which it called tools, and what they returned."""
 
     text: str = ""

@@ -9,11 +9,11 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
+from fairtrial.core.call_outcomes import CallOutcome, is_call, shown_call, steps_in
 from fairtrial.core.events import ChangeEvent, Event, MessageEvent
 from fairtrial.core.experiment import Case, ExpectedCall
 from fairtrial.core.score import ANY, Scale, Score, ScoreContext, Unscored
 from fairtrial.core.scorer import Guide, Scorer
-from fairtrial.core.steps import Step, is_call, shown_call, steps_in
 from fairtrial.text.conditions import IncomparableError, condition_problem, found_in
 from fairtrial.text.printable import clipped, counted
 
@@ -47,8 +47,8 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 class _Seen(NamedTuple):
     """A trajectory, as far as it matters: calls that were carried out, those that were not, and all events."""
 
-    steps: list[Step]
-    rejected: list[Step]
+    steps: list[CallOutcome]
+    rejected: list[CallOutcome]
     events: Sequence[Event]
     changed: dict[str, int]  # where each file was first seen to be changed
 
@@ -197,7 +197,7 @@ class Trajectory(Scorer, frozen=True, kw_only=True):
         elif self.rejected == "count" and any(is_call(step, call) for step in seen.rejected):
             yield f"{shown_call(call)} is forbidden, and was tried, but rejected"
 
-    def _out_of_order(self, wanted: list[ExpectedCall], steps: Sequence[Step]) -> Iterator[str]:
+    def _out_of_order(self, wanted: list[ExpectedCall], steps: Sequence[CallOutcome]) -> Iterator[str]:
         missing = [shown_call(call) for call in wanted if not any(is_call(step, call) for step in steps)]
         if missing:
             yield f"no call of {', '.join(dict.fromkeys(missing))}"
@@ -253,7 +253,7 @@ def _says(event: Event, wanted: str, subagents: bool) -> bool:
     return found_in(event.text, wanted)
 
 
-def _each_its_own(wanted: Sequence[ExpectedCall], steps: Sequence[Step]) -> bool:
+def _each_its_own(wanted: Sequence[ExpectedCall], steps: Sequence[CallOutcome]) -> bool:
     """Return whether every wanted call can have a call of its own, whatever the order."""
     taken: dict[int, int] = {}  # the wanted call that has each step
 
@@ -270,7 +270,7 @@ def _each_its_own(wanted: Sequence[ExpectedCall], steps: Sequence[Step]) -> bool
     return all(place(number, set()) for number in range(len(wanted)))
 
 
-def _unrecovered(steps: Sequence[Step]) -> Iterator[str]:
+def _unrecovered(steps: Sequence[CallOutcome]) -> Iterator[str]:
     """Yield the tools that failed and were not called successfully afterwards."""
     names = []
     for step in steps:

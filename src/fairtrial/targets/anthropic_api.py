@@ -27,7 +27,7 @@ from fairtrial.providers.replies import (
 )
 from fairtrial.providers.sheet import Sheet
 from fairtrial.providers.streamed import Collected, Streamed
-from fairtrial.providers.tools import Step, ToolResult
+from fairtrial.providers.tools import ToolResult, ToolRound
 from fairtrial.providers.transport import HttpTarget
 
 # Sent with every call to Messages. Do not raise it without care: from 2026-10-21 on the API rejects temperature, top_p
@@ -166,7 +166,7 @@ class AnthropicConversation(Conversation):
     def said(self, turn: Turn) -> list[Any]:
         return [{"role": "assistant", "content": msgspec.json.decode(turn.raw)["content"]}]
 
-    def called(self, step: Step) -> list[Any]:
+    def called(self, step: ToolRound) -> list[Any]:
         texts = [{"type": "text", "text": step.text}] if step.text else []
         calls = [
             {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments} for call in step.calls()

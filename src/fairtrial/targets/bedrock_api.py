@@ -30,7 +30,7 @@ from fairtrial.providers.sheet import Sheet
 from fairtrial.providers.sigv4 import Credentials, signed_headers
 from fairtrial.providers.streamed import Collected, Streamed
 from fairtrial.providers.streams import EventParser
-from fairtrial.providers.tools import Step, ToolResult
+from fairtrial.providers.tools import ToolResult, ToolRound
 from fairtrial.providers.transport import HttpTarget, as_answer
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class BedrockConversation(Conversation):
     def said(self, turn: Turn) -> list[Any]:
         return [msgspec.json.decode(turn.raw)["output"]["message"]]
 
-    def called(self, step: Step) -> list[Any]:
+    def called(self, step: ToolRound) -> list[Any]:
         texts = [{"text": step.text}] if step.text else []
         calls = [
             {"toolUse": {"toolUseId": call.id, "name": call.name, "input": call.arguments}} for call in step.calls()

@@ -22,7 +22,7 @@ from fairtrial.providers.params import Api
 from fairtrial.providers.reasoning import Reasoning
 from fairtrial.providers.replies import UNREADABLE, decode_or_none, google_usage, is_first, place_of_first, text_or_none
 from fairtrial.providers.streamed import Collected, Streamed
-from fairtrial.providers.tools import RequestedCall, Step, ToolResult
+from fairtrial.providers.tools import RequestedCall, ToolResult, ToolRound
 from fairtrial.providers.transport import HttpTarget, as_answer
 
 _NAMES = {
@@ -133,7 +133,7 @@ class GoogleConversation(Conversation):
         candidates = msgspec.json.decode(turn.raw)["candidates"]
         return [candidates[place_of_first([one.get("index") for one in candidates])]["content"]]
 
-    def called(self, step: Step) -> list[Any]:
+    def called(self, step: ToolRound) -> list[Any]:
         texts = [{"text": step.text}] if step.text else []
         calls: list[dict[str, Any]] = [
             {"functionCall": {"name": call.name, "args": call.arguments}} for call in step.calls()

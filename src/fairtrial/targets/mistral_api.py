@@ -12,7 +12,7 @@ from fairtrial.providers.batch import BatchApi
 from fairtrial.providers.conversation import Conversation, Turn
 from fairtrial.providers.params import Api
 from fairtrial.providers.streamed import Streamed
-from fairtrial.providers.tools import Step, ToolResult
+from fairtrial.providers.tools import ToolResult, ToolRound
 from fairtrial.targets.openai_api import OpenaiApi, OpenaiConversation, OpenaiStreamed
 
 _BROKEN = Failure(kind="server", message="Mistral ended the answer with an error", retryable=True, maybe_billed=True)
@@ -38,7 +38,7 @@ class MistralConversation(OpenaiConversation):
         turn = OpenaiConversation.read(reply)
         return _BROKEN if isinstance(turn, Turn) and turn.finish_reason == "error" else turn
 
-    def called(self, step: Step) -> list[Any]:
+    def called(self, step: ToolRound) -> list[Any]:
         (message,) = super().called(step)
         return [{**message, "content": step.text}]  # an empty text, where others send none
 

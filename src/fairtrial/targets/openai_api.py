@@ -29,7 +29,7 @@ from fairtrial.providers.replies import (
     text_or_none,
 )
 from fairtrial.providers.streamed import Collected, Streamed
-from fairtrial.providers.tools import RequestedCall, Step, ToolResult
+from fairtrial.providers.tools import RequestedCall, ToolResult, ToolRound
 from fairtrial.providers.transport import HttpTarget, as_answer, endpoint
 
 
@@ -166,7 +166,7 @@ class OpenaiConversation(Conversation):
         choices = msgspec.json.decode(turn.raw)["choices"]
         return [choices[place_of_first([choice.get("index") for choice in choices])]["message"]]
 
-    def called(self, step: Step) -> list[Any]:
+    def called(self, step: ToolRound) -> list[Any]:
         message = {"role": "assistant", "content": step.text or None, "tool_calls": list(map(_call, step.calls()))}
         if step.thinking and provider_of(self.spec).wants_thoughts:
             message["reasoning_content"] = step.thinking

@@ -17,7 +17,7 @@ from fairtrial.providers.errors import error_of_status, failed_mid_stream, malfo
 from fairtrial.providers.params import PENALTIES, Api, sheet_behind
 from fairtrial.providers.replies import UNREADABLE, decode_or_none, finish_of, responses_usage, text_or_none
 from fairtrial.providers.streamed import Collected, Streamed
-from fairtrial.providers.tools import Step, ToolResult
+from fairtrial.providers.tools import ToolResult, ToolRound
 from fairtrial.providers.transport import HttpTarget, as_answer
 
 _STATUS = {"rate_limit_exceeded": 429, "server_error": 500, "invalid_prompt": 400, "insufficient_quota": 429}
@@ -103,7 +103,7 @@ class ResponsesConversation(Conversation):
         output: list[Any] = msgspec.json.decode(turn.raw)["output"]
         return output
 
-    def called(self, step: Step) -> list[Any]:
+    def called(self, step: ToolRound) -> list[Any]:
         calls = [
             {
                 "type": "function_call",

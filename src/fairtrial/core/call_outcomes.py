@@ -13,7 +13,7 @@ from fairtrial.core.experiment import ExpectedCall
 from fairtrial.text.conditions import fits_condition
 
 
-class Step(NamedTuple):
+class CallOutcome(NamedTuple):
     """One call: what was called, the places of it and its result among the events, and how it ended."""
 
     call: MadeCall
@@ -28,7 +28,7 @@ class Step(NamedTuple):
         return self.returned is not None and not self.failed and not self.rejected
 
 
-def steps_in(events: Sequence[Event], *, subagents: bool = True) -> list[Step]:
+def steps_in(events: Sequence[Event], *, subagents: bool = True) -> list[CallOutcome]:
     """Return the calls in a list of events, in the order in which they began; those of subagents too, if wanted."""
     results = {event.call: (place, event) for place, event in enumerate(events) if isinstance(event, ResultEvent)}
     steps = []
@@ -38,13 +38,13 @@ def steps_in(events: Sequence[Event], *, subagents: bool = True) -> list[Step]:
         returned, result = results.get(event.id, (None, None))
         (call,) = read_calls([{"tool": event.tool, "server": event.server, "arguments": event.arguments}])
         if result is None:
-            steps.append(Step(call, place, None))
+            steps.append(CallOutcome(call, place, None))
         else:
-            steps.append(Step(call, place, returned, result.error and not result.rejected, result.rejected))
+            steps.append(CallOutcome(call, place, returned, result.error and not result.rejected, result.rejected))
     return steps
 
 
-def is_call(step: Step, wanted: ExpectedCall) -> bool:
+def is_call(step: CallOutcome, wanted: ExpectedCall) -> bool:
     """Return whether a call is of this tool, with arguments as the conditions say; may raise IncomparableError."""
     arguments = wanted.arguments
     return is_named(step.call, wanted.name) and (not arguments or fits_condition(step.call.arguments, arguments))
